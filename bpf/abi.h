@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * abi.h: what the BPF program, the agent and the simulator share.
+ *
+ * The agent sees these structs through the generated skeleton, the simulator
+ * by compiling this very file; nothing is declared a second time. Only
+ * fixed-width types, no kernel types, no padding left to chance: the sizes are
+ * asserted below.
+ *
+ * Who writes what: `cpu_state` belongs to its CPU (others read it without a
+ * lock and treat what they read as a hint), `domain_state` is shared by the
+ * CPUs of one last-level cache, `topology` and `knobs` belong to the agent.
+ */
+#ifndef FULCRUM_ABI_H
+#define FULCRUM_ABI_H
+
+enum fulcrum_limits {
+	FULCRUM_MAX_CPUS	= 4096,	/* possible CPUs; a power of two */
+	FULCRUM_MAX_DOMAINS	= 512,	/* groups of at most 64 CPUs of one LLC */
+	FULCRUM_DOMAIN_CPUS	= 64,	/* CPUs a domain: one bit each in a word */
+	FULCRUM_DOMAIN_WORDS	= FULCRUM_MAX_DOMAINS / 64,
+};
+
+/*
+ * Counters of one CPU since the scheduler was attached, written by that CPU
+ * only. Times are nanoseconds of the kernel's scheduler clock.
+ */
+struct fulcrum_stats {
+	u64 wakeups;		/* tasks that became runnable after sleeping */
+	u64 idle_hits;		/* wakeups placed straight onto an idle CPU */
+	u64 sync_pulls;		/* wakeups handed the waker's CPU: it is about to sleep */
+	u64 next_slots;		/* wakeups that run right after the task that woke them */
+	u64 enqueues;		/* insertions into a CPU's queue */
+	u64 local_inserts;	/* kernel threads and pinned-for-now tasks put on the local queue */
+	u64 preempt_kicks;	/* running tasks interrupted for a more urgent one */
+	u64 idle_kicks;		/* idle CPUs told to come and take work */
+	u64 dispatches;		/* times a CPU asked for its next task */
+	u64 keeps;		/* ... and went on with the one it had */
+	u64 own_moves;		/* ... and took one from its own queue */
+	u64 steals_near;	/* ... and, being idle, took one within its domain */
+	u64 steals_far;		/* ... and, being idle, took one from another domain */
+	u64 steal_misses;	/* looks into a queue that gave nothing */
+	u64 exchanges;		/* tasks taken at a slice's end because they were owed more */
+	u64 idles;		/* ... and found nothing to run */
+	u64 tick_ends;		/* slices ended by the tick because somebody waits */
+	u64 rehomed;		/* queued tasks moved because their CPU can't run them */
+	u64 place_fixes;	/* wishes corrected by place(): affinity or offline CPU */
+	u64 clock_clamps;	/* virtual runtimes pulled back into their bounds */
+	u64 missing_ctx;	/* callbacks for a task without context (ran with defaults) */
+	u64 lifecycle_errors;	/* events that the task state machine does not allow */
+	u64 waits;		/* waits that ended with the task running */
+	u64 wait_ns;		/* ... their sum */
+	u64 wait_max_ns;	/* ... the longest */
+	u64 run_ns;		/* CPU time charged to tasks */
+};
+
+/*
+ * One CPU's queue clock and running task. First cache line: written at every
+ * switch by the owner, read by wakers anywhere. Then the owner's own words,
+ * then the counters.
+ */
+struct cpu_state {
+	/* read by others */
+	u64 vclock;		/* virtual time of this CPU's queue, ns at weight 1024 */
+	u64 curr_deadline;	/* virtual deadline of the running task */
+	u64 curr_vruntime;	/* its virtual runtime when it started */
+	u32 curr_pid;		/* 0: no task of ours is running here */
+	u32 online;
+	u32 has_work;		/* hint: the queue is not empty */
+	u32 idle;		/* hint: found nothing to run and went idle */
+	u32 pull_from;		/* CPU + 1 whose queue a waker asks us to look into */
+	u32 pad0;
+	u64 pad1[2];
+
+	/* the owner's */
+	u32 next_taken;		/* a task already waits on the local queue */
+	u32 yielded;		/* the running task gave up the CPU */
+	u32 exchange_turn;	/* whose queue to look into at the next slice's end */
+	u32 lifecycle_pid;	/* the last disallowed event: task, */
+	u32 lifecycle_state;	/* ... state it was in, */
+	u32 lifecycle_event;	/* ... and event */
+	u64 pad2[5];
+
+	struct fulcrum_stats stats;
+	u64 pad3[6];
+};
+
+/* CPUs that share a last-level cache, 64 at most: one bit each. */
+struct domain_state {
+	u64 work;		/* CPUs whose queue holds a task */
+	u64 idle;		/* CPUs that went idle */
+	u64 vclock_max;		/* furthest queue clock, advanced in steps */
+	u64 pad[5];
+};
+
+/*
+ * The machine as the agent read it from sysfs: which domain each CPU belongs
+ * to, the CPUs of each domain, and each domain's neighbours within its node
+ * ([node_first, node_end) in domain numbers; numbers are sorted by node).
+ */
+struct domain_topology {
+	u16 cpus[FULCRUM_DOMAIN_CPUS];
+	u16 nr_cpus;
+	u16 node_first;
+	u16 node_end;
+	u16 pad;
+};
+
+struct cpu_topology {
+	u16 domain;
+	u16 bit;		/* this CPU's bit in its domain's words, 0..63 */
+};
+
+struct topology {
+	u32 nr_domains;		/* 1..FULCRUM_MAX_DOMAINS */
+	u32 pad;
+	struct cpu_topology cpu[FULCRUM_MAX_CPUS];
+	struct domain_topology domain[FULCRUM_MAX_DOMAINS];
+};
+
+/* What the agent may change while the scheduler runs. */
+struct knobs {
+	u64 slice_ns;		/* CPU time a busy nice-0 task gets at a time, 100,000..100,000,000 */
+};
+
+_Static_assert(sizeof(struct fulcrum_stats) == 26 * 8, "fulcrum_stats");
+_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256, "cpu_state");
+_Static_assert(sizeof(struct domain_state) == 64, "domain_state");
+_Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");
+
+#endif /* FULCRUM_ABI_H */
