@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `sleepers`, `frames` and `pin`: tasks that wake by the clock, work a little
+//! and sleep again, alone or beside hogs.
+//!
+//! When a task is due is fixed beforehand: one that is late is measured from
+//! when it should have begun, and the next due time doesn't move. Otherwise a
+//! scheduler that delays everything would be asked less often (coordinated
+//! omission).
+
+use crate::burn::{self, Rate};
+use crate::clock;
+use crate::cpus::CpuList;
+use crate::crew::{Crew, Desk, Member, Window};
+use crate::hogs;
+use crate::report::{self, Report};
+use crate::spread::Spread;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde::Serialize;
+use std::fmt;
+
+const WARMUP_MS: u64 = 500;
+
+#[derive(Args)]
+pub struct SleepersArgs {
+    /// Periodic tasks
+    #[arg(long, default_value_t = 4)]
+    tasks: usize,
+    /// Microseconds from one wakeup to the next
+    #[arg(long, default_value_t = 5000)]
+    period_us: u64,
+    /// Microseconds of CPU time to use after each wakeup
+    #[arg(long, default_value_t = 200)]
+    work_us: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct FramesArgs {
+    /// Tasks that draw frames
+    #[arg(long, default_value_t = 2)]
+    tasks: usize,
+    /// Microseconds from one frame to the next
+    #[arg(long, default_value_t = 16667)]
+    period_us: u64,
+    /// Microseconds of CPU time that a frame takes
+    #[arg(long, default_value_t = 4000)]
+    work_us: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct PinArgs {
+    /// Microseconds from one wakeup to the next
+    #[arg(long, default_value_t = 5000)]
+    period_us: u64,
+    /// Microseconds of CPU time to use after each wakeup
+    #[arg(long, default_value_t = 200)]
+    work_us: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Common {
+    /// Nice value of the periodic tasks
+    #[arg(long, allow_hyphen_values = true, default_value_t = 0)]
+    nice: i32,
+    /// Hogs beside them
+    #[arg(long, default_value_t = 0)]
+    hogs: usize,
+    /// Nice value of the hogs
+    #[arg(long, allow_hyphen_values = true, default_value_t = 0)]
+    hog_nice: i32,
+    /// Confine all to these CPUs [default: no limit]
+    #[arg(long)]
+    cpus: Option<CpuList>,
+    /// Seconds to measure
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+}
+
+/// One periodic task's timetable.
+#[derive(Clone, Copy)]
+struct Beat {
+    period_ns: u64,
+    /// Offset of the first due time, so that tasks don't all wake together.
+    phase_ns: u64,
+    rounds: u64,
+}
+
+/// Notes two samples a period: delay until it ran, time until it was done.
+fn tick_along(desk: &Desk, beat: Beat) {
+    let mut due = desk.start_ns() + beat.phase_ns;
+    while !desk.stopped() {
+        clock::sleep_until(due);
+        let began = clock::now();
+        burn::spin(beat.rounds);
+        let done = clock::now();
+        desk.note(began.saturating_sub(due));
+        desk.note(done.saturating_sub(due));
+        due += beat.period_ns;
+    }
+}
+
+struct Plan<'a> {
+    workload: &'static str,
+    period_us: u64,
+    work_us: u64,
+    /// One task for each entry, on the CPUs that it names.
+    homes: Vec<Option<CpuList>>,
+    common: &'a Common,
+}
+
+#[derive(Serialize)]
+pub struct PeriodicReport {
+    #[serde(skip)]
+    workload: &'static str,
+    tasks: usize,
+    period_us: u64,
+    work_us: u64,
+    seconds: f64,
+    periods: usize,
+    wakeup: Spread,
+    response: Spread,
+    misses: usize,
+    tasks_cpus: f64,
+    hogs: usize,
+    hogs_cpus: f64,
+}
+
+pub fn sleepers(args: &SleepersArgs, rate: Rate) -> Result<PeriodicReport> {
+    let plan = Plan {
+        workload: "sleepers",
+        period_us: args.period_us,
+        work_us: args.work_us,
+        homes: vec![args.common.cpus.clone(); args.tasks],
+        common: &args.common,
+    };
+    plan.run(rate)
+}
+
+pub fn frames(args: &FramesArgs, rate: Rate) -> Result<PeriodicReport> {
+    let plan = Plan {
+        workload: "frames",
+        period_us: args.period_us,
+        work_us: args.work_us,
+        homes: vec![args.common.cpus.clone(); args.tasks],
+        common: &args.common,
+    };
+    plan.run(rate)
+}
+
+pub fn pin(args: &PinArgs, rate: Rate) -> Result<PeriodicReport> {
+    let cpus = match &args.common.cpus {
+        Some(cpus) => cpus.clone(),
+        None => CpuList::allowed()?,
+    };
+    let home = |cpu| Some(CpuList::one(cpu));
+    let plan = Plan {
+        workload: "pin",
+        period_us: args.period_us,
+        work_us: args.work_us,
+        homes: cpus.to_vec().into_iter().map(home).collect(),
+        common: &args.common,
+    };
+    plan.run(rate)
+}
+
+impl Plan<'_> {
+    fn members(&self, rate: Rate) -> Vec<Member> {
+        let periods = (self.common.seconds * 1e6 / self.period_us as f64) as usize
+            + (WARMUP_MS * 1000 / self.period_us) as usize;
+        let tasks = self.homes.len() as u64;
+        let mut members = Vec::new();
+        for (i, home) in self.homes.iter().enumerate() {
+            let beat = Beat {
+                period_ns: self.period_us * 1000,
+                phase_ns: self.period_us * 1000 * i as u64 / tasks,
+                rounds: rate.rounds(self.work_us),
+            };
+            members.push(Member {
+                nice: self.common.nice,
+                cpus: home.clone(),
+                samples: 2 * (periods + 16),
+                work: Box::new(move |desk| tick_along(desk, beat)),
+            });
+        }
+        let hog = || hogs::hog(self.common.hog_nice, self.common.cpus.clone());
+        members.extend((0..self.common.hogs).map(|_| hog()));
+        members
+    }
+
+    fn run(&self, rate: Rate) -> Result<PeriodicReport> {
+        ensure!(
+            self.period_us > 0 && self.work_us < self.period_us,
+            "--work-us must be less than --period-us"
+        );
+        let mut crew = Crew::muster(&self.members(rate))?;
+        let window = crew.observe(WARMUP_MS, self.common.seconds)?;
+        crew.stop()?;
+        self.report(&crew, &window)
+    }
+
+    fn report(&self, crew: &Crew, window: &Window) -> Result<PeriodicReport> {
+        let tasks = self.homes.len();
+        let (mut delays, mut responses) = (Vec::new(), Vec::new());
+        for i in 0..tasks {
+            // A window may begin between the two notes of one period.
+            let odd = (window.first[i] % 2) as usize;
+            let samples = crew.samples(i, window);
+            for pair in samples.get(odd..).unwrap_or(&[]).chunks_exact(2) {
+                delays.push(pair[0]);
+                responses.push(pair[1]);
+            }
+        }
+        let limit = self.period_us * 1000;
+        let none =
+            "no task ever ran within the window: they were starved, or --seconds is too short";
+        let cpus = |ns: &[u64]| ns.iter().sum::<u64>() as f64 / window.ns as f64;
+        Ok(PeriodicReport {
+            workload: self.workload,
+            tasks,
+            period_us: self.period_us,
+            work_us: self.work_us,
+            seconds: window.ns as f64 / 1e9,
+            periods: delays.len(),
+            misses: responses.iter().filter(|r| **r > limit).count(),
+            wakeup: Spread::of(delays).context(none)?,
+            response: Spread::of(responses).context(none)?,
+            tasks_cpus: cpus(&window.cpu_ns[..tasks]),
+            hogs: self.common.hogs,
+            hogs_cpus: cpus(&window.cpu_ns[tasks..]),
+        })
+    }
+}
+
+impl fmt::Display for PeriodicReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{}: {} tasks every {} us, {} us of work, {} hogs, {:.2} s",
+            self.workload, self.tasks, self.period_us, self.work_us, self.hogs, self.seconds
+        )?;
+        writeln!(f, "  wakeup delay  {}", self.wakeup)?;
+        writeln!(f, "  response      {}", self.response)?;
+        write!(
+            f,
+            "  {} periods, {} missed; CPUs used: tasks {:.3}, hogs {:.3}",
+            self.periods, self.misses, self.tasks_cpus, self.hogs_cpus
+        )
+    }
+}
+
+impl Report for PeriodicReport {
+    fn json(&self) -> serde_json::Result<String> {
+        report::object(self.workload, self)
+    }
+}
