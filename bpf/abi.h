@@ -45,6 +45,7 @@ struct fulcrum_stats {
 	u64 tick_ends;		/* slices ended by the tick because somebody waits */
 	u64 rehomed;		/* queued tasks moved because their CPU can't run them */
 	u64 place_fixes;	/* wishes corrected by place(): affinity or offline CPU */
+	u64 affinity_changes;	/* changes of a task's CPU mask */
 	u64 clock_clamps;	/* virtual runtimes pulled back into their bounds */
 	u64 missing_ctx;	/* callbacks for a task without context (ran with defaults) */
 	u64 lifecycle_errors;	/* events that the task state machine does not allow */
@@ -82,7 +83,7 @@ struct cpu_state {
 	u64 pad2[5];
 
 	struct fulcrum_stats stats;
-	u64 pad3[6];
+	u64 pad3[5];
 };
 
 /* CPUs that share a last-level cache, 64 at most: one bit each. */
@@ -123,7 +124,7 @@ struct knobs {
 	u64 slice_ns;		/* CPU time a busy nice-0 task gets at a time, 100,000..100,000,000 */
 };
 
-_Static_assert(sizeof(struct fulcrum_stats) == 26 * 8, "fulcrum_stats");
+_Static_assert(sizeof(struct fulcrum_stats) == 27 * 8, "fulcrum_stats");
 _Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
 _Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");

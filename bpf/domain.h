@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * domain.h: who has work, who is idle: one word each for up to 64 CPUs that
+ * share a last-level cache, so that either is found without a scan.
+ *
+ * Invariant (no task waits beside an idle CPU that could run it): the one who
+ * queues a task inserts it, sets the queue's work bit, then looks for idle
+ * CPUs; the CPU that goes idle sets its idle bit, then looks for work. Both
+ * put a full barrier between, so at least one of them sees the other.
+ *
+ * A bit may be set for an empty queue (cleared by the next one who looks) but
+ * never stay clear for a queue with tasks: whoever clears it looks again.
+ */
+#ifndef FULCRUM_DOMAIN_H
+#define FULCRUM_DOMAIN_H
+
+#include "cpu.h"
+
+/* Position of the lowest set bit; @word is not 0. BPF has no such instruction. */
+static __always_inline u32 lowest_bit(u64 word)
+{
+	u32 n = 0;
+
+	if (!(word & 0xffffffffULL)) {
+		n += 32;
+		word >>= 32;
+	}
+	if (!(word & 0xffff)) {
+		n += 16;
+		word >>= 16;
+	}
+	if (!(word & 0xff)) {
+		n += 8;
+		word >>= 8;
+	}
+	if (!(word & 0xf)) {
+		n += 4;
+		word >>= 4;
+	}
+	if (!(word & 0x3)) {
+		n += 2;
+		word >>= 2;
+	}
+	return n + !(word & 0x1);
+}
+
+/* The next set bit of @word above @after, round the end; @word is not 0. */
+static __always_inline u32 next_bit(u64 word, u32 after)
+{
+	u64 above = after >= 63 ? 0 : word & (~0ULL << (after + 1));
+
+	return lowest_bit(above ? above : word);
+}
+
+static __always_inline s32 domain_cpu(u32 domain, u32 bit)
+{
+	return topo.domain[domain & (FULCRUM_MAX_DOMAINS - 1)].cpus[bit & 63];
+}
+
+/* Call after an insertion and a full barrier. */
+static __always_inline void mark_work(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (READ_HINT(c->has_work))
+		return;
+	WRITE_HINT(c->has_work, 1);
+	__sync_fetch_and_or(&cpu_domain(cpu)->work, cpu_bit(cpu));
+}
+
+/* Call when a look into @cpu's queue found nothing to take. */
+static __always_inline void unmark_work_if_empty(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (!READ_HINT(c->has_work) || kf_nr_queued(cpu_queue(cpu)) > 0)
+		return;
+	__sync_fetch_and_and(&cpu_domain(cpu)->work, ~cpu_bit(cpu));
+	WRITE_HINT(c->has_work, 0);
+	full_barrier();
+	if (kf_nr_queued(cpu_queue(cpu)) > 0)
+		mark_work(cpu);
+}
+
+static __always_inline void mark_idle(s32 cpu)
+{
+	WRITE_HINT(cpu_state(cpu)->idle, 1);
+	__sync_fetch_and_or(&cpu_domain(cpu)->idle, cpu_bit(cpu));
+}
+
+static __always_inline void unmark_idle(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (!c->idle)
+		return;
+	WRITE_HINT(c->idle, 0);
+	__sync_fetch_and_and(&cpu_domain(cpu)->idle, ~cpu_bit(cpu));
+}
+
+/* Could there be an idle CPU? Looked up near first; cheap when all are busy. */
+static __always_inline bool any_idle(s32 cpu)
+{
+	u32 i;
+
+	if (READ_HINT(cpu_domain(cpu)->idle))
+		return true;
+	if (topo.nr_domains <= 1)
+		return false;
+	bounded_for(i, 0, topo.nr_domains) {
+		if (READ_HINT(domain_state(i)->idle))
+			return true;
+	}
+	return false;
+}
+
+#endif /* FULCRUM_DOMAIN_H */

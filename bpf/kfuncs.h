@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * kfuncs.h: every kernel function that we call, and what to do without it.
+ *
+ * Invariant: no kernel function is called anywhere else, and each of them may
+ * be absent. Names and signatures changed between 6.12 and 7.3, and some
+ * distribution kernels (7.1, 7.2) hide a random subset by a fault in their
+ * BTF. So each is declared weak, tested, and has a substitute; the loader
+ * resolves the tests, and the verifier drops the branches not taken.
+ *
+ * A name's part after three underscores is ours: libbpf strips it. The tests
+ * are nested rather than joined by || because that would OR two addresses.
+ */
+#ifndef FULCRUM_KFUNCS_H
+#define FULCRUM_KFUNCS_H
+
+#include "platform.h"
+#include "abi.h"
+
+KFUNC s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) KFUNC_ATTR;
+KFUNC s32 scx_bpf_dsq_nr_queued(u64 dsq_id) KFUNC_ATTR;
+
+KFUNC bool scx_bpf_dsq_insert___v2___new(struct task_struct *p, u64 dsq_id, u64 slice,
+					 u64 enq_flags) KFUNC_ATTR;
+KFUNC void scx_bpf_dsq_insert___v1(struct task_struct *p, u64 dsq_id, u64 slice,
+				   u64 enq_flags) KFUNC_ATTR;
+KFUNC void scx_bpf_dispatch___v0(struct task_struct *p, u64 dsq_id, u64 slice,
+				 u64 enq_flags) KFUNC_ATTR;
+
+KFUNC bool __scx_bpf_dsq_insert_vtime(struct task_struct *p,
+				      struct scx_bpf_dsq_insert_vtime_args *args) KFUNC_ATTR;
+KFUNC void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice,
+				    u64 vtime, u64 enq_flags) KFUNC_ATTR;
+KFUNC void scx_bpf_dispatch_vtime___v0(struct task_struct *p, u64 dsq_id, u64 slice,
+				       u64 vtime, u64 enq_flags) KFUNC_ATTR;
+
+KFUNC bool scx_bpf_dsq_move_to_local___v2___new(u64 dsq_id, u64 enq_flags) KFUNC_ATTR;
+KFUNC bool scx_bpf_dsq_move_to_local___v1(u64 dsq_id) KFUNC_ATTR;
+KFUNC bool scx_bpf_consume___v0(u64 dsq_id) KFUNC_ATTR;
+
+KFUNC int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) KFUNC_ATTR;
+KFUNC struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) KFUNC_ATTR;
+KFUNC void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) KFUNC_ATTR;
+KFUNC struct task_struct *scx_bpf_dsq_peek(u64 dsq_id) KFUNC_ATTR;
+KFUNC void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags) KFUNC_ATTR;
+KFUNC bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p,
+				  u64 dsq_id, u64 enq_flags) KFUNC_ATTR;
+
+KFUNC s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *cpus_allowed,
+				   struct scx_bpf_select_cpu_and_args *args) KFUNC_ATTR;
+KFUNC s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+				 const struct cpumask *cpus_allowed, u64 flags) KFUNC_ATTR;
+KFUNC s32 scx_bpf_pick_idle_cpu(const struct cpumask *cpus_allowed, u64 flags) KFUNC_ATTR;
+KFUNC bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) KFUNC_ATTR;
+KFUNC void scx_bpf_kick_cpu(s32 cpu, u64 flags) KFUNC_ATTR;
+
+KFUNC bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) KFUNC_ATTR;
+KFUNC u64 scx_bpf_now(void) KFUNC_ATTR;
+KFUNC s32 scx_bpf_task_cpu(const struct task_struct *p) KFUNC_ATTR;
+KFUNC u32 scx_bpf_nr_cpu_ids(void) KFUNC_ATTR;
+KFUNC const struct cpumask *scx_bpf_get_online_cpumask(void) KFUNC_ATTR;
+KFUNC void scx_bpf_put_cpumask(const struct cpumask *cpumask) KFUNC_ATTR;
+KFUNC void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 data__sz) KFUNC_ATTR;
+
+KFUNC bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) KFUNC_ATTR;
+KFUNC u32 bpf_cpumask_first(const struct cpumask *cpumask) KFUNC_ATTR;
+KFUNC u32 bpf_cpumask_any_and_distribute(const struct cpumask *src1,
+					 const struct cpumask *src2) KFUNC_ATTR;
+
+#ifndef FULCRUM_SIM
+/* Per-CPU variables; nmi_nesting came with the preempt_count layout of 7.3. */
+extern const int __preempt_count __ksym __weak;
+extern const unsigned int nmi_nesting __ksym __weak;
+#endif
+
+/* Puts @p at the tail of a FIFO queue: the local queue of its CPU. */
+static __always_inline void kf_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	if (kfunc_exists(scx_bpf_dsq_insert___v2___new))
+		scx_bpf_dsq_insert___v2___new(p, dsq_id, slice, enq_flags);
+	else if (kfunc_exists(scx_bpf_dsq_insert___v1))
+		scx_bpf_dsq_insert___v1(p, dsq_id, slice, enq_flags);
+	else if (kfunc_exists(scx_bpf_dispatch___v0))
+		scx_bpf_dispatch___v0(p, dsq_id, slice, enq_flags);
+}
+
+/* Puts @p into a CPU's queue in the order of @vtime. */
+static __always_inline void kf_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice,
+					    u64 vtime, u64 enq_flags)
+{
+	if (kfunc_exists(__scx_bpf_dsq_insert_vtime)) {
+		struct scx_bpf_dsq_insert_vtime_args args = {
+			.dsq_id = dsq_id,
+			.slice = slice,
+			.vtime = vtime,
+			.enq_flags = enq_flags,
+		};
+
+		__scx_bpf_dsq_insert_vtime(p, &args);
+	} else if (kfunc_exists(scx_bpf_dsq_insert_vtime)) {
+		scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, enq_flags);
+	} else if (kfunc_exists(scx_bpf_dispatch_vtime___v0)) {
+		scx_bpf_dispatch_vtime___v0(p, dsq_id, slice, vtime, enq_flags);
+	}
+}
+
+/* Takes the first task of the queue that this CPU may run; false: none. */
+static __always_inline bool kf_move_to_local(u64 dsq_id)
+{
+	if (kfunc_exists(scx_bpf_dsq_move_to_local___v2___new))
+		return scx_bpf_dsq_move_to_local___v2___new(dsq_id, 0);
+	if (kfunc_exists(scx_bpf_dsq_move_to_local___v1))
+		return scx_bpf_dsq_move_to_local___v1(dsq_id);
+	if (kfunc_exists(scx_bpf_consume___v0))
+		return scx_bpf_consume___v0(dsq_id);
+	return false;
+}
+
+/*
+ * The vtime of a queue's first task; false: empty. The lockless peek is
+ * trusted from 7.1 on, recognised by scx_bpf_dsq_reenq(); one step of the
+ * iterator takes the queue's lock but works everywhere.
+ */
+static __always_inline bool kf_head_vtime(u64 dsq_id, u64 *vtime)
+{
+	struct task_struct *p;
+	bool found = false;
+
+	if (kfunc_exists(scx_bpf_dsq_peek)) {
+		if (kfunc_exists(scx_bpf_dsq_reenq)) {
+			p = scx_bpf_dsq_peek(dsq_id);
+			if (!p)
+				return false;
+			*vtime = p->scx.dsq_vtime;
+			return true;
+		}
+	}
+	if (kfunc_exists(bpf_iter_scx_dsq_new)) {
+		for_each_queued(p, dsq_id) {
+			*vtime = p->scx.dsq_vtime;
+			found = true;
+			break;
+		}
+	}
+	return found;
+}
+
+/* How many tasks wait in the queue; "some" where the kernel can't tell. */
+static __always_inline s32 kf_nr_queued(u64 dsq_id)
+{
+	if (kfunc_exists(scx_bpf_dsq_nr_queued))
+		return scx_bpf_dsq_nr_queued(dsq_id);
+	return 1;
+}
+
+/* Interrupts @cpu's task (SCX_KICK_PREEMPT) or wakes it if it is idle. */
+static __always_inline void kf_kick(s32 cpu, u64 flags)
+{
+	if (kfunc_exists(scx_bpf_kick_cpu))
+		scx_bpf_kick_cpu(cpu, flags);
+}
+
+static __always_inline bool kf_claim_idle(s32 cpu)
+{
+	if (kfunc_exists(scx_bpf_test_and_clear_cpu_idle))
+		return scx_bpf_test_and_clear_cpu_idle(cpu);
+	return false;
+}
+
+/*
+ * Claims an idle CPU that @p may run on, near @prev_cpu first (core, LLC,
+ * node, anywhere); negative: none. With SCX_WAKE_SYNC in @wake_flags the
+ * answer may be the waker's own, busy CPU.
+ */
+static __always_inline s32 kf_pick_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	if (kfunc_exists(__scx_bpf_select_cpu_and)) {
+		struct scx_bpf_select_cpu_and_args args = {
+			.prev_cpu = prev_cpu,
+			.wake_flags = wake_flags,
+		};
+
+		return __scx_bpf_select_cpu_and(p, p->cpus_ptr, &args);
+	}
+	if (kfunc_exists(scx_bpf_select_cpu_and))
+		return scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, p->cpus_ptr, 0);
+	if (kf_claim_idle(prev_cpu))
+		return prev_cpu;
+	if (kfunc_exists(scx_bpf_pick_idle_cpu))
+		return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	return -1;
+}
+
+/* An online CPU of @p's mask, another one each time; out of range: none. */
+static __always_inline s32 kf_pick_any(struct task_struct *p)
+{
+	const struct cpumask *online;
+	s32 cpu;
+
+	if (kfunc_exists(bpf_cpumask_any_and_distribute)) {
+		if (kfunc_exists(scx_bpf_get_online_cpumask)) {
+			online = scx_bpf_get_online_cpumask();
+			cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, online);
+			scx_bpf_put_cpumask(online);
+			return cpu;
+		}
+	}
+	if (kfunc_exists(bpf_cpumask_first))
+		return bpf_cpumask_first(p->cpus_ptr);
+	return -1;
+}
+
+static __always_inline bool kf_allowed(struct task_struct *p, s32 cpu)
+{
+	if (kfunc_exists(bpf_cpumask_test_cpu))
+		return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return true;
+}
+
+static __always_inline void kf_set_slice(struct task_struct *p, u64 slice)
+{
+	if (kfunc_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+/* Nanoseconds of the scheduler's clock; comparable on one CPU only. */
+static __always_inline u64 kf_now(void)
+{
+	if (kfunc_exists(scx_bpf_now))
+		return scx_bpf_now();
+	return bpf_ktime_get_ns();
+}
+
+static __always_inline s32 kf_task_cpu(struct task_struct *p)
+{
+	if (kfield_exists(p->thread_info.cpu))
+		return p->thread_info.cpu;
+	if (kfunc_exists(scx_bpf_task_cpu))
+		return scx_bpf_task_cpu(p);
+	return 0;
+}
+
+static __always_inline u32 kf_nr_cpu_ids(void)
+{
+	if (kfunc_exists(scx_bpf_nr_cpu_ids))
+		return scx_bpf_nr_cpu_ids();
+	return FULCRUM_MAX_CPUS;
+}
+
+#ifndef FULCRUM_SIM
+/*
+ * Does the current task itself run here, rather than an interrupt above it?
+ * Tested on the hardirq, NMI and serving-softirq bits of preempt_count, whose
+ * places changed in 7.3. Where the kernel hides the counter the answer is no.
+ */
+static __always_inline bool kf_in_task(void)
+{
+	const u32 serving_softirq = 1 << 8;
+	u32 interrupts = 0x00ff0000 | serving_softirq;
+
+	if (!kfunc_exists(&__preempt_count))
+		return false;
+	if (kfunc_exists(&nmi_nesting))
+		interrupts = 0x1f000000 | serving_softirq;
+	return !(*(int *)bpf_this_cpu_ptr(&__preempt_count) & interrupts);
+}
+#endif
+
+#endif /* FULCRUM_KFUNCS_H */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * life.h: what happens to clocks and accounts as a task lives.
+ *
+ * Invariant: a task's time is charged when it stops, and at every tick and
+ * pick between, always from sum_exec_runtime: exact CPU time, as user space
+ * sees it, whoever interrupted the task in between. V of a queue follows the
+ * v of the tasks that start on it, and of a task that runs alone.
+ */
+#ifndef FULCRUM_LIFE_H
+#define FULCRUM_LIFE_H
+
+#include "place.h"
+
+static __always_inline void life_waits(struct task_ctx *t)
+{
+	t->waiting_since = kf_now();
+}
+
+static __always_inline void life_wait_ends(struct task_ctx *t, struct cpu_state *c)
+{
+	s64 waited = kf_now() - t->waiting_since;
+
+	if (!t->waiting_since)
+		return;
+	t->waiting_since = 0;
+	if (waited < 0)			/* the clocks of two CPUs */
+		waited = 0;
+	c->stats.waits++;
+	c->stats.wait_ns += waited;
+	if ((u64)waited > c->stats.wait_max_ns)
+		c->stats.wait_max_ns = waited;
+}
+
+static __always_inline void life_runnable(struct task_struct *p, struct task_ctx *t)
+{
+	task_event(p, t, EV_RUNNABLE);
+	if (t->origin == FROM_SLEEP)
+		stat_inc(wakeups);
+	life_waits(t);
+}
+
+static __always_inline void life_running(struct task_struct *p, struct task_ctx *t)
+{
+	s32 cpu = kf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	u64 clock, bound, sane;
+
+	task_event(p, t, EV_RUNNING);
+	life_wait_ends(t, c);
+
+	clock = queue_clock(cpu);
+	if (t->origin != FROM_SLICE_END)
+		task_arrive(t, cpu);	/* the kernel placed it by itself */
+	task_move_clock(t, cpu);
+	bound = vtime_scale(VTIME_SANE, t->weight.inv);
+	sane = vtime_bound(t->vruntime, clock, bound, bound);
+	if (sane != t->vruntime) {
+		stat_inc(clock_clamps);
+		t->deadline += sane - t->vruntime;
+		t->vruntime = sane;
+	}
+
+	unmark_idle(cpu);
+	queue_clock_advance(cpu, vtime_max(clock, t->vruntime));
+	t->charged_to = p->se.sum_exec_runtime;
+	c->next_taken = 0;
+	c->yielded = 0;
+	WRITE_HINT(c->curr_vruntime, t->vruntime);
+	WRITE_HINT(c->curr_deadline, t->deadline);
+	WRITE_HINT(c->curr_pid, p->pid);
+}
+
+static __always_inline void life_stopping(struct task_struct *p, struct task_ctx *t, bool runnable)
+{
+	s32 cpu = kf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+
+	task_event(p, t, runnable ? EV_PREEMPTED : EV_LEAVING);
+	task_charge(p, t);
+	if (!READ_HINT(c->has_work))
+		queue_clock_advance(cpu, t->vruntime);
+	WRITE_HINT(c->curr_pid, 0);
+	if (runnable)
+		life_waits(t);
+}
+
+static __always_inline void life_quiescent(struct task_struct *p, struct task_ctx *t, u64 deq_flags)
+{
+	task_event(p, t, EV_QUIESCENT);
+	t->waiting_since = 0;
+	if (!(deq_flags & KENUM(scx_deq_flags, SCX_DEQ_SLEEP)))
+		return;
+	t->origin = FROM_SLEEP;
+	t->burst_estimate = fair_burst(t->burst_estimate, t->burst);
+	t->burst = 0;
+}
+
+/* Comes under our care, new or from another scheduling class. */
+static __always_inline void life_enable(struct task_struct *p, struct task_ctx *t)
+{
+	task_event(p, t, EV_ENABLE);
+	t->origin = FROM_BIRTH;
+	t->burst = 0;
+	t->weight = vtime_weight(p->static_prio, p->policy);
+}
+
+#endif /* FULCRUM_LIFE_H */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * pick.h: what a CPU runs next.
+ *
+ * Invariant: slices are given out here and at insertion, nowhere else, and
+ * are always finite. So no task runs on without the queues having been looked
+ * at, and a change of policy or weight is in force within one slice.
+ */
+#ifndef FULCRUM_PICK_H
+#define FULCRUM_PICK_H
+
+#include "place.h"
+#include "steal.h"
+
+/* A task that nobody waits behind is asked again only this often, ns. */
+#define LONE_SLICE (20 * NSEC_PER_MSEC)
+
+static __always_inline bool pick_own(s32 cpu)
+{
+	if (!READ_HINT(cpu_state(cpu)->has_work))
+		return false;
+	if (kf_move_to_local(cpu_queue(cpu))) {
+		stat_inc(own_moves);
+		return true;
+	}
+	unmark_work_if_empty(cpu);
+	return false;
+}
+
+/* The running task goes on: with a new request if it has used up the last. */
+static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct task_ctx *t)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 slice;
+
+	if (task_request_used_up(t))
+		task_request_slice(t);
+	slice = place_slice(t);
+	if (!READ_HINT(c->has_work)) {
+		queue_clock_advance(cpu, t->vruntime);
+		slice = slice < LONE_SLICE ? LONE_SLICE : slice;
+	}
+	WRITE_HINT(c->curr_deadline, t->deadline);
+	c->yielded = 0;
+	kf_set_slice(prev, slice);
+	stat_inc(keeps);
+}
+
+/*
+ * The running task's slice is over and it could go on: the earliest deadline
+ * among it, the own queue and one other queue wins. True: the matter is
+ * settled, whoever runs.
+ */
+static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct task_ctx *t)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 best = t->deadline, head;
+	bool queued, keep;
+
+	if (task_request_used_up(t))
+		best = t->vruntime + vtime_scale(fair_busy_request(knobs.slice_ns, t->weight.weight),
+						 t->weight.inv);
+	queued = READ_HINT(c->has_work) && kf_head_vtime(cpu_queue(cpu), &head);
+	keep = !c->yielded;
+	if (queued && (c->yielded || vtime_before(head, best))) {
+		best = head;
+		keep = false;
+	}
+	if (exchange(cpu, best))
+		return true;
+	if (keep) {
+		pick_keep(cpu, prev, t);
+		return true;
+	}
+	return queued && pick_own(cpu);
+}
+
+/* Nothing to run: says so, then looks once more (domain.h). */
+static __always_inline void pick_idle(s32 cpu)
+{
+	mark_idle(cpu);
+	if (pick_own(cpu) || steal_when_idle(cpu))
+		return;
+	stat_inc(idles);
+}
+
+static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
+{
+	bool runnable = prev && (prev->scx.flags & KENUM(scx_ent_flags, SCX_TASK_QUEUED));
+	struct task_ctx *t = runnable ? task_ctx(prev) : NULL;
+
+	stat_inc(dispatches);
+	if (t) {
+		task_charge(prev, t);
+		if (pick_among(cpu, prev, t))
+			return;
+	} else if (pick_own(cpu)) {
+		return;
+	}
+	if (steal_when_idle(cpu))
+		return;
+	if (t)
+		pick_keep(cpu, prev, t);
+	else if (!runnable)
+		pick_idle(cpu);
+}
+
+/* From the tick: is the running task's time up although its slice is not? */
+static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 head;
+
+	if (c->next_taken)
+		return true;
+	if (!READ_HINT(c->has_work))
+		return false;
+	if (task_request_used_up(t))
+		return true;
+	return kf_head_vtime(cpu_queue(cpu), &head) && vtime_before(head, t->deadline);
+}
+
+static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
+{
+	s32 cpu = kf_task_cpu(p);
+
+	task_charge(p, t);
+	if (!READ_HINT(cpu_state(cpu)->has_work))
+		queue_clock_advance(cpu, t->vruntime);
+	if (pick_wants_tick_end(t, cpu)) {
+		stat_inc(tick_ends);
+		kf_set_slice(p, 0);
+	}
+}
+
+#endif /* FULCRUM_PICK_H */

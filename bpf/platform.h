@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * platform.h: the one place that knows in which world this source is compiled.
+ *
+ * For BPF the names below are libbpf's. With FULCRUM_SIM defined the same
+ * source is compiled for the host and the simulator supplies them: the kernel
+ * functions as ordinary functions, the kernel's structs with the fields that
+ * we touch, and the handful of macros defined here. Every other header is
+ * written against these names only.
+ */
+#ifndef FULCRUM_PLATFORM_H
+#define FULCRUM_PLATFORM_H
+
+#ifdef FULCRUM_SIM
+#include "sim_platform.h"
+#else
+
+#include "types.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* A kernel function: resolved at load time, absent where the kernel lacks it. */
+#define KFUNC extern
+#define KFUNC_ATTR __ksym __weak
+
+#define kfunc_exists(func) bpf_ksym_exists(func)
+
+/*
+ * A kernel enum's value, taken from the running kernel's BTF when the program
+ * is loaded: several moved between releases (kernel 6.19 moved two bits of
+ * scx_enq_flags). 0 where the kernel does not have it.
+ */
+#define KENUM(type, name)						\
+	(bpf_core_enum_value_exists(enum type, name) ?			\
+	 bpf_core_enum_value(enum type, name) : 0)
+
+#define kfield_exists(expr) bpf_core_field_exists(expr)
+
+#define STRUCT_OP(name, args...)					\
+	SEC("struct_ops/" #name) BPF_PROG(name, ##args)
+#define STRUCT_OP_SLEEPABLE(name, args...)				\
+	SEC("struct_ops.s/" #name) BPF_PROG(name, ##args)
+
+/* A loop that the verifier can bound: i from first to last - 1. */
+#define bounded_for(i, first, last) bpf_for(i, first, last)
+
+/* Every step takes the queue's lock: for repair and dumps, not for hot paths. */
+#define for_each_queued(p, dsq_id) bpf_for_each(scx_dsq, p, dsq_id, 0)
+#define queue_iterator() (&___it)
+
+#endif /* FULCRUM_SIM */
+
+#define READ_HINT(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_HINT(x, val) (*(volatile typeof(x) *)&(x) = (val))
+
+/* Orders everything before it against everything after it, on every CPU. */
+static __always_inline void full_barrier(void)
+{
+	u64 word = 0;
+
+	__sync_fetch_and_or(&word, 0);
+}
+
+#endif /* FULCRUM_PLATFORM_H */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * steal.h: taking work from other CPUs.
+ *
+ * An idle CPU takes whatever it may run, nearest first: the queue that a waker
+ * pointed to, then its domain, then the domains of its node, then all. A busy
+ * CPU looks into one other queue at the end of each slice and takes its head
+ * if that is due earlier than its own best; this is what gives N + 1 busy
+ * tasks on N CPUs equal shares.
+ *
+ * Invariant: every loop is bounded and every look either takes a task or
+ * leaves the queue's work bit right (domain.h). The kernel moves only tasks
+ * that may run here, so stealing needs no affinity test of its own.
+ */
+#ifndef FULCRUM_STEAL_H
+#define FULCRUM_STEAL_H
+
+#include "domain.h"
+#include "task.h"
+
+#define STEAL_TRIES_NEAR	8	/* queues looked into within the own domain */
+#define STEAL_TRIES_FAR		4	/* ... within each other one */
+#define EXCHANGE_FAR_EVERY	8	/* every so many slices, look beyond the domain */
+
+static __always_inline bool steal_from(s32 victim)
+{
+	if (kf_move_to_local(cpu_queue(victim)))
+		return true;
+	stat_inc(steal_misses);
+	unmark_work_if_empty(victim);
+	return false;
+}
+
+/* Takes a task from some queue of @domain other than @cpu's own. */
+static __always_inline bool steal_in_domain(u32 domain, s32 cpu, u32 after, u32 tries)
+{
+	u64 work = READ_HINT(domain_state(domain)->work);
+	u32 i, bit = after;
+
+	if (cpu_topology(cpu)->domain == domain)
+		work &= ~cpu_bit(cpu);
+	bounded_for(i, 0, tries) {
+		if (!work)
+			return false;
+		bit = next_bit(work, bit & 63);
+		if (steal_from(domain_cpu(domain, bit)))
+			return true;
+		work &= ~(1ULL << (bit & 63));
+	}
+	return false;
+}
+
+/* Domains @first..@end - 1, starting after the own one, round the end. */
+static __always_inline bool steal_in_range(s32 cpu, u32 first, u32 end)
+{
+	u32 own = cpu_topology(cpu)->domain;
+	u32 span = end - first, i, domain;
+
+	if (end <= first || end > FULCRUM_MAX_DOMAINS)
+		return false;
+	bounded_for(i, 1, span) {
+		domain = own + i;
+		if (domain >= end)
+			domain -= span;
+		if (!READ_HINT(domain_state(domain)->work))
+			continue;
+		if (steal_in_domain(domain, cpu, 0, STEAL_TRIES_FAR))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool steal_when_idle(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	const struct cpu_topology *where = cpu_topology(cpu);
+	const struct domain_topology *d = &topo.domain[where->domain & (FULCRUM_MAX_DOMAINS - 1)];
+	u32 hint = READ_HINT(c->pull_from);
+
+	if (hint) {
+		WRITE_HINT(c->pull_from, 0);
+		if (steal_from(hint - 1)) {
+			stat_inc(steals_near);
+			return true;
+		}
+	}
+	if (steal_in_domain(where->domain, cpu, where->bit, STEAL_TRIES_NEAR)) {
+		stat_inc(steals_near);
+		return true;
+	}
+	if (topo.nr_domains <= 1)
+		return false;
+	if (steal_in_range(cpu, d->node_first, d->node_end) ||
+	    steal_in_range(cpu, 0, topo.nr_domains)) {
+		stat_inc(steals_far);
+		return true;
+	}
+	return false;
+}
+
+/* Whose queue to compare with at the end of this slice; negative: nobody's. */
+static __always_inline s32 exchange_partner(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 turn = c->exchange_turn++;
+	u32 domain = cpu_topology(cpu)->domain;
+	u64 work;
+
+	if (topo.nr_domains > 1 && turn % EXCHANGE_FAR_EVERY == 0) {
+		domain += 1 + turn / EXCHANGE_FAR_EVERY % (topo.nr_domains - 1);
+		if (domain >= topo.nr_domains)
+			domain -= topo.nr_domains;
+	}
+	work = READ_HINT(domain_state(domain)->work);
+	if (domain == cpu_topology(cpu)->domain)
+		work &= ~cpu_bit(cpu);
+	if (!work)
+		return -1;
+	return domain_cpu(domain, next_bit(work, turn & 63));
+}
+
+/* Takes the head of another queue if it is due before @deadline here. */
+static __always_inline bool exchange(s32 cpu, u64 deadline)
+{
+	s32 partner = exchange_partner(cpu);
+	u64 theirs;
+
+	if (partner < 0)
+		return false;
+	if (!kf_head_vtime(cpu_queue(partner), &theirs)) {
+		unmark_work_if_empty(partner);
+		return false;
+	}
+	theirs += vtime_carry(queue_clock(partner), queue_clock(cpu));
+	if (!vtime_before(theirs, deadline) || !steal_from(partner))
+		return false;
+	stat_inc(exchanges);
+	return true;
+}
+
+#endif /* FULCRUM_STEAL_H */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * task.h: what we know of a task, and the life that it may lead.
+ *
+ * Invariant: `state` changes only in task_event(), and only along this table.
+ * An event that the table does not allow is counted, remembered with task and
+ * event (see dump_cpu) and otherwise taken as it comes: the state follows the
+ * event. The tests require the count to be 0 on every kernel.
+ *
+ *	event		from			to
+ *	enable		created			blocked
+ *	runnable	blocked			queued
+ *	enqueue		queued			queued
+ *	running		queued			running
+ *	preempted	running			queued
+ *	leaving		running			leaving
+ *	quiescent	queued, leaving		blocked
+ *	disable		blocked			created
+ *	exit		created, blocked	exited
+ *
+ * "preempted" is ops.stopping() of a task that stays runnable, "leaving" of
+ * one that does not. The kernel moves a queued task to another CPU without
+ * quiescent and runnable: only enqueue is called again.
+ *
+ * A missing context is never an error: such a task runs with defaults.
+ */
+#ifndef FULCRUM_TASK_H
+#define FULCRUM_TASK_H
+
+#include "cpu.h"
+#include "policy/fair.h"
+
+enum task_state {
+	TASK_EXITED,		/* also: never seen */
+	TASK_CREATED,
+	TASK_BLOCKED,
+	TASK_QUEUED,
+	TASK_RUNNING,
+	TASK_LEAVING,
+};
+
+enum task_event {
+	EV_ENABLE,
+	EV_RUNNABLE,
+	EV_ENQUEUE,
+	EV_RUNNING,
+	EV_PREEMPTED,
+	EV_LEAVING,
+	EV_QUIESCENT,
+	EV_DISABLE,
+	EV_EXIT,
+};
+
+/* Where the task comes from when it is queued next. */
+enum task_origin {
+	FROM_SLICE_END,		/* it ran, or was moved: v and request stand */
+	FROM_SLEEP,		/* it slept: v is bounded, it asks anew */
+	FROM_BIRTH,		/* it is new here: v starts at the clock */
+};
+
+struct task_ctx {
+	u64 vruntime;		/* virtual time received, on the clock of clock_cpu */
+	u64 deadline;		/* virtual time by which its request is due */
+	u64 charged_to;		/* sum_exec_runtime up to which vruntime is charged */
+	u64 burst;		/* CPU time since it woke, ns */
+	u64 burst_estimate;	/* what that usually comes to, ns */
+	u64 request;		/* CPU time left of what it asked for, ns */
+	u64 waiting_since;	/* clock of clock_cpu; 0 = does not wait */
+	struct weight weight;
+	s32 clock_cpu;		/* the queue that vruntime is measured on */
+	u8 state;
+	u8 origin;
+	u16 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_ctx);
+} task_ctxs SEC(".maps");
+
+static __always_inline struct task_ctx *task_ctx(struct task_struct *p)
+{
+	struct task_ctx *t = bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+
+	if (!t)
+		stat_inc(missing_ctx);
+	return t;
+}
+
+#define ONE(state) (1 << (state))
+
+static __always_inline u32 task_event_from(enum task_event event)
+{
+	switch (event) {
+	case EV_ENABLE:		return ONE(TASK_CREATED);
+	case EV_RUNNABLE:	return ONE(TASK_BLOCKED);
+	case EV_ENQUEUE:	return ONE(TASK_QUEUED);
+	case EV_RUNNING:	return ONE(TASK_QUEUED);
+	case EV_PREEMPTED:	return ONE(TASK_RUNNING);
+	case EV_LEAVING:	return ONE(TASK_RUNNING);
+	case EV_QUIESCENT:	return ONE(TASK_QUEUED) | ONE(TASK_LEAVING);
+	case EV_DISABLE:	return ONE(TASK_BLOCKED);
+	case EV_EXIT:		return ONE(TASK_CREATED) | ONE(TASK_BLOCKED);
+	}
+	return 0;
+}
+
+static __always_inline enum task_state task_event_to(enum task_event event)
+{
+	switch (event) {
+	case EV_ENABLE:		return TASK_BLOCKED;
+	case EV_RUNNABLE:	return TASK_QUEUED;
+	case EV_ENQUEUE:	return TASK_QUEUED;
+	case EV_RUNNING:	return TASK_RUNNING;
+	case EV_PREEMPTED:	return TASK_QUEUED;
+	case EV_LEAVING:	return TASK_LEAVING;
+	case EV_QUIESCENT:	return TASK_BLOCKED;
+	case EV_DISABLE:	return TASK_CREATED;
+	case EV_EXIT:		return TASK_EXITED;
+	}
+	return TASK_EXITED;
+}
+
+static __always_inline void task_event(struct task_struct *p, struct task_ctx *t,
+				       enum task_event event)
+{
+	if (!(task_event_from(event) & ONE(t->state))) {
+		struct cpu_state *c = this_cpu();
+
+		c->stats.lifecycle_errors++;
+		c->lifecycle_pid = p->pid;
+		c->lifecycle_state = t->state;
+		c->lifecycle_event = event;
+	}
+	t->state = task_event_to(event);
+}
+
+/* Charges what @p ran since the last charge; call with its runtime current. */
+static __always_inline void task_charge(struct task_struct *p, struct task_ctx *t)
+{
+	u64 total = p->se.sum_exec_runtime;
+	s64 ran = total - t->charged_to;
+
+	t->charged_to = total;
+	if (ran <= 0)
+		return;
+	t->vruntime += vtime_scale(ran, t->weight.inv);
+	t->burst += ran;
+	t->request = t->request > (u64)ran ? t->request - ran : 0;
+	stat_add(run_ns, ran);
+}
+
+/* Asks for @request ns more, due in its turn. */
+static __always_inline void task_request(struct task_ctx *t, u64 request)
+{
+	t->request = request;
+	t->deadline = t->vruntime + vtime_scale(request, t->weight.inv);
+}
+
+static __always_inline bool task_request_used_up(struct task_ctx *t)
+{
+	return t->request < REQUEST_LEFTOVER;
+}
+
+static __always_inline void task_request_slice(struct task_ctx *t)
+{
+	task_request(t, fair_busy_request(knobs.slice_ns, t->weight.weight));
+}
+
+/* Puts the task on the clock of @cpu: v and deadline move by the same amount. */
+static __always_inline void task_move_clock(struct task_ctx *t, s32 cpu)
+{
+	s64 carry;
+
+	if (t->clock_cpu == cpu)
+		return;
+	carry = vtime_carry(queue_clock(t->clock_cpu), queue_clock(cpu));
+	t->vruntime += carry;
+	t->deadline += carry;
+	t->clock_cpu = cpu;
+}
+
+/*
+ * The v that a waking task will have on @cpu, whose clock reads @clock. Over
+ * sleep v stands still while V goes on, so debt decays and credit grows, each
+ * up to its bound.
+ */
+static __always_inline u64 task_wake_vruntime(struct task_ctx *t, s32 cpu, u64 clock)
+{
+	u64 v = t->vruntime;
+
+	if (t->origin == FROM_BIRTH)
+		return clock;
+	if (t->clock_cpu != cpu)
+		v += vtime_carry(queue_clock(t->clock_cpu), clock);
+	return vtime_bound(v, clock, vtime_scale(VTIME_CREDIT, t->weight.inv),
+			   vtime_scale(VTIME_DEBT, t->weight.inv));
+}
+
+/* Settles v and the request of a task that comes to @cpu's queue. */
+static __always_inline void task_arrive(struct task_ctx *t, s32 cpu)
+{
+	if (t->origin != FROM_SLICE_END) {
+		t->vruntime = task_wake_vruntime(t, cpu, queue_clock(cpu));
+		t->clock_cpu = cpu;
+		t->origin = FROM_SLICE_END;
+		task_request(t, fair_wake_request(t->burst_estimate));
+		return;
+	}
+	task_move_clock(t, cpu);
+	if (task_request_used_up(t))
+		task_request_slice(t);
+}
+
+/* Weight from the exact nice level and policy; lag in CPU time stays. */
+static __always_inline void task_reweight(struct task_struct *p, struct task_ctx *t)
+{
+	struct weight to = vtime_weight(p->static_prio, p->policy);
+
+	if (to.weight == t->weight.weight)
+		return;
+	if (t->weight.weight && t->origin != FROM_BIRTH) {
+		t->vruntime = vtime_reweight(t->vruntime, queue_clock(t->clock_cpu), t->weight, to);
+		t->weight = to;
+		task_request(t, t->request);
+		return;
+	}
+	t->weight = to;
+}
+
+static __always_inline void task_created(struct task_struct *p, struct task_ctx *t)
+{
+	t->state = TASK_CREATED;
+	t->origin = FROM_BIRTH;
+	t->burst_estimate = REQUEST_NEW_TASK;
+	t->clock_cpu = kf_task_cpu(p);
+	t->weight = vtime_weight(p->static_prio, p->policy);
+}
+
+#endif /* FULCRUM_TASK_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * vtime.h: weights, virtual time, lag and deadlines.
+ *
+ * Pure integer arithmetic: no kernel call, no global, so it is tested alone.
+ *
+ * Virtual time runs at CPU time / weight, in nanoseconds of a task of weight
+ * 1024 (nice 0). Each CPU's queue has a clock V of its own; a task's virtual
+ * runtime v is measured on the clock of the queue that it was last in, and
+ * lag = V - v says how much it is owed. Invariants:
+ *
+ *  - all comparisons are signed differences, so that a clock may start
+ *    anywhere and wrap; no two values that are compared are ever 2^63 apart
+ *    because v is bounded around V (vtime_bound) at every wakeup and start;
+ *  - a clock never runs backwards (vtime_max);
+ *  - moving between queues keeps v as long as the two clocks differ by no more
+ *    than a small drift, and translates only the excess (vtime_carry): tasks
+ *    that rotate over several CPUs share one clock in effect, while clocks
+ *    that pinned load drove apart stay separate.
+ */
+#ifndef FULCRUM_VTIME_H
+#define FULCRUM_VTIME_H
+
+#include "platform.h"
+
+#define NSEC_PER_USEC		1000ULL
+#define NSEC_PER_MSEC		1000000ULL
+
+/* Queue clocks start here: near nothing special, far from zero. */
+#define VTIME_BASE		(1ULL << 40)
+
+/* A single charge is cut at 8.6 s so that ns * inv_weight fits 64 bits. */
+#define VTIME_MAX_CHARGE	(1ULL << 33)
+
+/*
+ * How far v may be behind (credit) and ahead (debt) of V when a task wakes,
+ * in CPU time of the task. The credit is what lets a task that uses less than
+ * its share preempt at once; more would let sleepers shut out the others.
+ */
+#define VTIME_CREDIT		(12 * NSEC_PER_MSEC)
+#define VTIME_DEBT		(20 * NSEC_PER_MSEC)
+
+/* Wider, for a task that starts to run: beyond it v must be a mistake. */
+#define VTIME_SANE		(40 * NSEC_PER_MSEC)
+
+/* Clocks that differ by less are treated as one. */
+#define VTIME_DRIFT		(5 * NSEC_PER_MSEC)
+
+#define NICE_0_WEIGHT		1024
+#define IDLE_POLICY_WEIGHT	3
+#define IDLE_POLICY_INV		1431655765
+
+/*
+ * The kernel's weights of nice -20..19 (each step is about 1.25), and 2^32
+ * divided by them, so that a division becomes a multiplication.
+ */
+static const u32 nice_weight[40] = {
+	88761, 71755, 56483, 46273, 36291,
+	29154, 23254, 18705, 14949, 11916,
+	9548, 7620, 6100, 4904, 3906,
+	3121, 2501, 1991, 1586, 1277,
+	1024, 820, 655, 526, 423,
+	335, 272, 215, 172, 137,
+	110, 87, 70, 56, 45,
+	36, 29, 23, 18, 15,
+};
+
+static const u32 nice_inv_weight[40] = {
+	48388, 59856, 76039, 92817, 118348,
+	147320, 184698, 229616, 287308, 360437,
+	449829, 563644, 704092, 875808, 1099582,
+	1376151, 1717299, 2157191, 2708049, 3363325,
+	4194304, 5237764, 6557201, 8165337, 10153586,
+	12820797, 15790320, 19976592, 24970740, 31350126,
+	39045157, 49367440, 61356675, 76695844, 95443717,
+	119304647, 148102320, 186737708, 238609294, 286331153,
+};
+
+struct weight {
+	u32 weight;		/* 3..88761, 1024 = nice 0 */
+	u32 inv;		/* 2^32 / weight */
+};
+
+/* @static_prio: 100 + nice + 20; anything else counts as the nearest nice. */
+static __always_inline struct weight vtime_weight(int static_prio, u32 policy)
+{
+	u32 index = static_prio < MAX_RT_PRIO ? 0 : static_prio - MAX_RT_PRIO;
+	struct weight w;
+
+	if (policy == SCHED_IDLE) {
+		w.weight = IDLE_POLICY_WEIGHT;
+		w.inv = IDLE_POLICY_INV;
+		return w;
+	}
+	if (index > 39)
+		index = 39;
+	w.weight = nice_weight[index];
+	w.inv = nice_inv_weight[index];
+	return w;
+}
+
+/* Virtual time that @ns of CPU time are worth: ns * 1024 / weight. */
+static __always_inline u64 vtime_scale(u64 ns, u32 inv)
+{
+	if (ns > VTIME_MAX_CHARGE)
+		ns = VTIME_MAX_CHARGE;
+	return (ns * inv) >> 22;
+}
+
+static __always_inline bool vtime_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static __always_inline u64 vtime_max(u64 a, u64 b)
+{
+	return vtime_before(a, b) ? b : a;
+}
+
+/* @v kept within [@clock - @behind, @clock + @ahead]. */
+static __always_inline u64 vtime_bound(u64 v, u64 clock, u64 behind, u64 ahead)
+{
+	if (vtime_before(v, clock - behind))
+		return clock - behind;
+	if (vtime_before(clock + ahead, v))
+		return clock + ahead;
+	return v;
+}
+
+/* How much a virtual time changes when it moves from clock @from to @to. */
+static __always_inline s64 vtime_carry(u64 from, u64 to)
+{
+	s64 apart = (s64)(to - from);
+
+	if (apart > (s64)VTIME_DRIFT)
+		return apart - (s64)VTIME_DRIFT;
+	if (apart < -(s64)VTIME_DRIFT)
+		return apart + (s64)VTIME_DRIFT;
+	return 0;
+}
+
+/*
+ * v after a change of weight: lag in CPU time stays, so virtual lag scales
+ * with old weight / new weight (as the kernel's reweight does). The lag is
+ * bounded first, which also keeps the product within 64 bits.
+ */
+static __always_inline u64 vtime_reweight(u64 v, u64 clock, struct weight from, struct weight to)
+{
+	u64 bound = vtime_scale(VTIME_SANE, from.inv);
+	s64 lag = (s64)(clock - vtime_bound(v, clock, bound, bound));
+	u64 size = lag < 0 ? -lag : lag;
+
+	/* bound <= 40 ms * 1024 / 3 < 2^34, weight < 2^17 */
+	size = size * from.weight / to.weight;
+	return lag < 0 ? clock + size : clock - size;
+}
+
+#endif /* FULCRUM_VTIME_H */

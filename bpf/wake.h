@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * wake.h: where a waking task goes, and whether it interrupts.
+ *
+ * In this order: an idle CPU near the last one; the waker's CPU if the waker
+ * is about to sleep; a CPU whose running task is due later; else the queue of
+ * the last CPU.
+ *
+ * Invariant (no thrashing): a wakeup done by the task that runs on that same
+ * CPU never interrupts it. The woken task runs next instead, if it is owed
+ * CPU time and that place is free; the tick ends the waker's slice if it
+ * doesn't sleep by itself. A wakeup from an interrupt, or from another CPU,
+ * interrupts at once; there is no minimum run.
+ */
+#ifndef FULCRUM_WAKE_H
+#define FULCRUM_WAKE_H
+
+#include "place.h"
+
+/* CPUs besides the last one that are tried for a task worth interrupting. */
+#define WAKE_TRIES 3
+
+static __always_inline bool is_owed(u64 v, u64 clock)
+{
+	return !vtime_before(clock, v);
+}
+
+/* Would @t, waking on @cpu, interrupt what runs there? */
+static __always_inline bool wake_preempts(struct task_ctx *t, s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 clock, v;
+
+	if (!READ_HINT(c->curr_pid))
+		return false;
+	clock = queue_clock(cpu);
+	v = task_wake_vruntime(t, cpu, clock);
+	return fair_preempts(v, v + vtime_scale(fair_wake_request(t->burst_estimate), t->weight.inv),
+			     clock, READ_HINT(c->curr_deadline));
+}
+
+/* May a task whose waker is about to sleep on @cpu run there right after it? */
+static __always_inline bool wake_may_pull(struct task_struct *p, struct task_ctx *t, s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 clock;
+
+	if (c->next_taken || !c->curr_pid || !cpu_usable(p, cpu))
+		return false;
+	clock = queue_clock(cpu);
+	return is_owed(task_wake_vruntime(t, cpu, clock), clock);
+}
+
+/* From select_cpu: straight onto the local queue of @cpu, which it returns. */
+static __always_inline s32 wake_direct(struct task_struct *p, struct task_ctx *t, s32 cpu)
+{
+	task_arrive(t, cpu);
+	if (READ_HINT(cpu_state(cpu)->curr_pid))
+		cpu_state(cpu)->next_taken = 1;
+	place_local(p, t, 0);
+	return cpu;
+}
+
+/* A CPU near @prev whose running task @t may interrupt; negative: none. */
+static __always_inline s32 wake_find_victim(struct task_struct *p, struct task_ctx *t, s32 prev)
+{
+	const struct cpu_topology *where = cpu_topology(prev);
+	u32 domain = where->domain & (FULCRUM_MAX_DOMAINS - 1);
+	u32 nr = topo.domain[domain].nr_cpus;
+	u32 i, bit;
+	s32 cpu;
+
+	for (i = 1; i <= WAKE_TRIES; i++) {
+		if (i >= nr)
+			break;
+		bit = where->bit + i;
+		if (bit >= nr)
+			bit -= nr;
+		cpu = domain_cpu(domain, bit);
+		if (wake_preempts(t, cpu) && cpu_usable(p, cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t, s32 prev,
+				       u64 wake_flags)
+{
+	s32 here = bpf_get_smp_processor_id();
+	bool by_task = kf_in_task();
+	s32 cpu;
+
+	if (any_idle(prev)) {
+		cpu = kf_pick_idle(p, prev, wake_flags);
+		if (cpu >= 0) {
+			stat_inc(idle_hits);
+			return wake_direct(p, t, cpu);
+		}
+	}
+	if ((wake_flags & KENUM(scx_wake_flags, SCX_WAKE_SYNC)) && by_task &&
+	    wake_may_pull(p, t, here)) {
+		stat_inc(sync_pulls);
+		return wake_direct(p, t, here);
+	}
+	if (!cpu_usable(p, prev))
+		return place_cpu(p, prev);
+	if (!(by_task && prev == here) && wake_preempts(t, prev))
+		return prev;
+	cpu = wake_find_victim(p, t, prev);
+	return cpu >= 0 ? cpu : prev;
+}
+
+/* A woken task joins the queue of @cpu, or runs next there. */
+static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					 u64 enq_flags)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	bool by_own_task = bpf_get_smp_processor_id() == cpu && kf_in_task();
+	bool urgent;
+
+	task_arrive(t, cpu);
+	if (READ_HINT(c->idle) && cpu_usable(p, cpu)) {
+		stat_inc(idle_hits);
+		place_local(p, t, enq_flags);
+		return;
+	}
+	urgent = c->curr_pid && cpu_usable(p, cpu) &&
+		 fair_preempts(t->vruntime, t->deadline, queue_clock(cpu), c->curr_deadline);
+	if (urgent && !c->next_taken) {
+		c->next_taken = 1;
+		if (by_own_task) {
+			stat_inc(next_slots);
+		} else {
+			stat_inc(preempt_kicks);
+			enq_flags |= KENUM(scx_enq_flags, SCX_ENQ_PREEMPT);
+		}
+		place_local(p, t, enq_flags);
+		return;
+	}
+	cpu = place(p, t, cpu, enq_flags);
+	if (urgent && !by_own_task) {
+		stat_inc(preempt_kicks);
+		kf_kick(cpu, KENUM(scx_kick_flags, SCX_KICK_PREEMPT));
+	}
+	offer_to_idle(p, cpu);
+}
+
+#endif /* FULCRUM_WAKE_H */
