@@ -16,32 +16,22 @@
 
 #include "cpu.h"
 
-/* Position of the lowest set bit; @word is not 0. BPF has no such instruction. */
+/*
+ * Position of the lowest set bit; @word is not 0. BPF has no instruction for
+ * it. The lowest bit times a de Bruijn constant puts a different 6-bit number
+ * for each position into the top bits; no branches, which the verifier would
+ * have to follow one by one.
+ */
+static const u8 bit_position[64] = {
+	0, 1, 48, 2, 57, 49, 28, 3, 61, 58, 50, 42, 38, 29, 17, 4,
+	62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
+	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21, 44, 32, 23, 11,
+	46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9, 13, 8, 7, 6,
+};
+
 static __always_inline u32 lowest_bit(u64 word)
 {
-	u32 n = 0;
-
-	if (!(word & 0xffffffffULL)) {
-		n += 32;
-		word >>= 32;
-	}
-	if (!(word & 0xffff)) {
-		n += 16;
-		word >>= 16;
-	}
-	if (!(word & 0xff)) {
-		n += 8;
-		word >>= 8;
-	}
-	if (!(word & 0xf)) {
-		n += 4;
-		word >>= 4;
-	}
-	if (!(word & 0x3)) {
-		n += 2;
-		word >>= 2;
-	}
-	return n + !(word & 0x1);
+	return bit_position[((word & -word) * 0x03f79d71b4cb0a89ULL) >> 58];
 }
 
 /* The next set bit of @word above @after, round the end; @word is not 0. */

@@ -94,7 +94,7 @@ void STRUCT_OP(fulcrum_runnable, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *t = task_ctx(p);
 
 	if (t)
-		life_runnable(p, t);
+		life_runnable(p, t, enq_flags);
 }
 
 void STRUCT_OP(fulcrum_enqueue, struct task_struct *p, u64 enq_flags)

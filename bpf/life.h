@@ -32,10 +32,10 @@ static __always_inline void life_wait_ends(struct task_ctx *t, struct cpu_state 
 		c->stats.wait_max_ns = waited;
 }
 
-static __always_inline void life_runnable(struct task_struct *p, struct task_ctx *t)
+static __always_inline void life_runnable(struct task_struct *p, struct task_ctx *t, u64 enq_flags)
 {
 	task_event(p, t, EV_RUNNABLE);
-	if (t->origin == FROM_SLEEP)
+	if (enq_flags & KENUM(scx_enq_flags, SCX_ENQ_WAKEUP))
 		stat_inc(wakeups);
 	life_waits(t);
 }

@@ -31,23 +31,29 @@ static __always_inline bool steal_from(s32 victim)
 	return false;
 }
 
-/* Takes a task from some queue of @domain other than @cpu's own. */
-static __always_inline bool steal_in_domain(u32 domain, s32 cpu, u32 after, u32 tries)
+/*
+ * Takes a task from some queue of @domain other than @cpu's own. Not inlined,
+ * and not static: the verifier then checks it once by itself, instead of again
+ * on each path that leads here.
+ */
+__noinline bool steal_in_domain(u32 domain, s32 cpu, u32 after, u32 tries)
 {
 	u64 work = READ_HINT(domain_state(domain)->work);
 	u32 i, bit = after;
+	bool taken = false;
 
 	if (cpu_topology(cpu)->domain == domain)
 		work &= ~cpu_bit(cpu);
 	bounded_for(i, 0, tries) {
 		if (!work)
-			return false;
+			break;
 		bit = next_bit(work, bit & 63);
-		if (steal_from(domain_cpu(domain, bit)))
-			return true;
+		taken = steal_from(domain_cpu(domain, bit));
+		if (taken)
+			break;
 		work &= ~(1ULL << (bit & 63));
 	}
-	return false;
+	return taken;
 }
 
 /* Domains @first..@end - 1, starting after the own one, round the end. */
@@ -55,6 +61,7 @@ static __always_inline bool steal_in_range(s32 cpu, u32 first, u32 end)
 {
 	u32 own = cpu_topology(cpu)->domain;
 	u32 span = end - first, i, domain;
+	bool taken = false;
 
 	if (end <= first || end > FULCRUM_MAX_DOMAINS)
 		return false;
@@ -64,13 +71,14 @@ static __always_inline bool steal_in_range(s32 cpu, u32 first, u32 end)
 			domain -= span;
 		if (!READ_HINT(domain_state(domain)->work))
 			continue;
-		if (steal_in_domain(domain, cpu, 0, STEAL_TRIES_FAR))
-			return true;
+		taken = steal_in_domain(domain, cpu, 0, STEAL_TRIES_FAR);
+		if (taken)
+			break;
 	}
-	return false;
+	return taken;
 }
 
-static __always_inline bool steal_when_idle(s32 cpu)
+__noinline bool steal_when_idle(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	const struct cpu_topology *where = cpu_topology(cpu);
