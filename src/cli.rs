@@ -1,0 +1,209 @@
+//! The command line: flags, their ranges, and what they ask for.
+
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::exit::{self, ExitCode, Failure, Outcome};
+
+/// Longest watchdog timeout that the kernel accepts, in milliseconds.
+pub const MAX_TIMEOUT_MS: u32 = 30_000;
+
+const MIN_TIMEOUT_MS: u32 = 100;
+const MAX_DUMP_LEN: i64 = 1 << 20;
+const ABOUT: &str = "A fair, low-latency sched_ext CPU scheduler. Runs in the foreground until \
+                     SIGINT, SIGTERM or SIGHUP, then hands scheduling back to the kernel.";
+
+/// The command line of `scx_fulcrum`.
+#[derive(Debug, Parser)]
+#[command(name = "scx_fulcrum", version = crate::BUILD_ID, about = ABOUT, long_about = None)]
+#[command(args_conflicts_with_subcommands = true, after_help = exit::help_text())]
+pub struct Cli {
+    /// What to do instead of scheduling.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// How to schedule, and what to show.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What the command can do besides scheduling.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check whether this machine can run the scheduler, and say what to do where it can't.
+    ///
+    /// Loads nothing and changes nothing; needs no privileges.
+    #[command(after_help = exit::help_text())]
+    Doctor,
+}
+
+/// Flags of a scheduling run.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// CPU time that a busy task of normal weight gets at a time, in microseconds
+    /// (100 to 100000) [default: the scheduler's own, 3000]
+    #[arg(short = 's', long, value_name = "US", value_parser = clap::value_parser!(u64).range(100..=100_000))]
+    pub slice_us: Option<u64>,
+
+    /// Schedule only tasks that ask for it with the policy SCHED_EXT
+    #[arg(long)]
+    pub partial: bool,
+
+    /// Print statistics every SEC seconds while scheduling (0.1 to 86400)
+    #[arg(long, value_name = "SEC", value_parser = interval, conflicts_with = "monitor")]
+    pub stats: Option<Duration>,
+
+    /// Print the statistics of the scx_fulcrum that runs already, every SEC
+    /// seconds (0.1 to 86400); schedules nothing
+    #[arg(long, value_name = "SEC", value_parser = interval)]
+    pub monitor: Option<Duration>,
+
+    /// Describe the statistics
+    #[arg(long)]
+    pub help_stats: bool,
+
+    /// Milliseconds that a runnable task may wait before the kernel ejects the
+    /// scheduler (100 to 30000) [env: SCX_TIMEOUT_MS] [default: the kernel's, 30000]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_TIMEOUT_MS)..=i64::from(MAX_TIMEOUT_MS)))]
+    pub timeout_ms: Option<u32>,
+
+    /// Bytes of debug dump that the kernel writes when it ejects the scheduler
+    /// (0 to 1048576; 0: the kernel's default, 32768)
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=MAX_DUMP_LEN))]
+    pub exit_dump_len: u32,
+
+    /// Show details: what libbpf says and, when loading fails, the verifier's log
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+impl RunArgs {
+    /// The watchdog timeout in milliseconds: the flag, else `environment`
+    /// (the value of `SCX_TIMEOUT_MS`), else `None` for the kernel's own.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Usage`] if the environment's value is no number in range.
+    pub fn timeout_ms(&self, environment: Option<&str>) -> Outcome<Option<u32>> {
+        let (None, Some(text)) = (self.timeout_ms, environment) else {
+            return Ok(self.timeout_ms);
+        };
+        match text.trim().parse() {
+            Ok(ms) if (MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS).contains(&ms) => Ok(Some(ms)),
+            _ => Err(Failure::new(
+                ExitCode::Usage,
+                format!(
+                    "SCX_TIMEOUT_MS={text:?} is not in {MIN_TIMEOUT_MS}..={MAX_TIMEOUT_MS} \
+                     milliseconds: set a number in that range or unset it"
+                ),
+            )),
+        }
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("not a number of seconds in 0.1..=86400".to_string()),
+    }
+}
+
+/// Parse the command line of this process.
+///
+/// # Errors
+///
+/// The text that clap would print and the code to exit with: 0 for `--help`
+/// and `--version`, [`ExitCode::Usage`] for mistakes, those in one line.
+pub fn parse() -> Result<Cli, (String, u8)> {
+    parse_from(std::env::args_os())
+}
+
+fn parse_from<I, T>(arguments: I) -> Result<Cli, (String, u8)>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<std::ffi::OsString> + Clone,
+{
+    Cli::try_parse_from(arguments).map_err(|error| {
+        if !error.use_stderr() {
+            return (error.to_string(), ExitCode::Ok as u8);
+        }
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        (
+            format!("{line}: see scx_fulcrum --help"),
+            ExitCode::Usage as u8,
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Cli, (String, u8)> {
+        parse_from(std::iter::once("scx_fulcrum").chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_of_the_family_are_understood() {
+        let cli = parsed("-s 700 --stats 0.5 --exit-dump-len 65536 --partial -v -v").unwrap();
+        assert_eq!(cli.run.slice_us, Some(700));
+        assert_eq!(cli.run.stats, Some(Duration::from_millis(500)));
+        assert_eq!(cli.run.exit_dump_len, 65_536);
+        assert!(cli.run.partial);
+        assert_eq!(cli.run.verbose, 2);
+        assert!(matches!(
+            parsed("doctor").unwrap().command,
+            Some(Command::Doctor)
+        ));
+    }
+
+    #[test]
+    fn values_out_of_range_are_one_line_with_the_range() {
+        for (line, range) in [
+            ("--slice-us 99", "100..=100000"),
+            ("--slice-us 100001", "100..=100000"),
+            ("--timeout-ms 30001", "100..=30000"),
+            ("--exit-dump-len 1048577", "0..=1048576"),
+            ("--stats 0", "0.1..=86400"),
+            ("--stats nan", "0.1..=86400"),
+            ("--monitor -1", ""),
+        ] {
+            let (message, code) = parsed(line).unwrap_err();
+            assert_eq!(code, 2, "{line}");
+            assert!(message.contains(range), "{line}: {message}");
+            assert_eq!(message.lines().count(), 1, "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn version_carries_the_build_id() {
+        let (text, code) = parsed("-V").unwrap_err();
+        assert_eq!(code, 0);
+        assert_eq!(text.trim(), format!("scx_fulcrum {}", crate::BUILD_ID));
+    }
+
+    #[test]
+    fn the_environment_gives_the_timeout_and_the_flag_wins() {
+        let plain = parsed("").unwrap().run;
+        assert_eq!(plain.timeout_ms(None).unwrap(), None);
+        assert_eq!(plain.timeout_ms(Some("5000")).unwrap(), Some(5000));
+        for bad in ["", "x", "0", "99", "30001", "-1"] {
+            assert_eq!(
+                plain.timeout_ms(Some(bad)).unwrap_err().code,
+                ExitCode::Usage,
+                "{bad}"
+            );
+        }
+        let flag = parsed("--timeout-ms 200").unwrap().run;
+        assert_eq!(flag.timeout_ms(Some("5000")).unwrap(), Some(200));
+    }
+}

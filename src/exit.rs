@@ -1,0 +1,174 @@
+//! How the command ends: one table of exit codes, and the error that carries one.
+
+use std::fmt;
+
+/// Why the command ended, as its exit code tells it. `docs/exit-codes.md`
+/// holds the same table for users; a test keeps them equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// Stopped on request, or the machine can run the scheduler (`doctor`).
+    Ok = 0,
+    /// Something that should work did not: I/O, memory, a bug.
+    Unexpected = 1,
+    /// Wrong command line or environment.
+    Usage = 2,
+    /// Not permitted to load BPF schedulers.
+    Permission = 10,
+    /// The kernel has no sched_ext.
+    NoSchedExt = 11,
+    /// The kernel carries no BTF type information.
+    NoBtf = 12,
+    /// The BPF just-in-time compiler is off.
+    JitOff = 13,
+    /// A PREEMPT_RT kernel.
+    PreemptRt = 14,
+    /// Another sched_ext scheduler is active.
+    OtherScheduler = 15,
+    /// Another scx_fulcrum runs.
+    SecondInstance = 16,
+    /// The kernel's BTF hides a function that has no substitute.
+    HiddenFunction = 17,
+    /// CPUs are isolated with `isolcpus=`.
+    IsolatedCpus = 18,
+    /// More possible CPUs than the scheduler has room for.
+    TooManyCpus = 19,
+    /// The BPF program could not be opened or loaded.
+    Load = 30,
+    /// The kernel refused to attach or to enable the scheduler.
+    Enable = 31,
+    /// The kernel ejected the scheduler because of an error.
+    Ejected = 32,
+    /// Somebody else turned the scheduler off (SysRq-S, for one).
+    TurnedOff = 33,
+    /// `--monitor` found nobody to ask.
+    NoStatistics = 40,
+}
+
+/// Every exit code with the sentence that explains it, in ascending order.
+pub const TABLE: &[(ExitCode, &str)] = &[
+    (
+        ExitCode::Ok,
+        "stopped on request; doctor: this machine can run it",
+    ),
+    (
+        ExitCode::Unexpected,
+        "unexpected failure (I/O, memory, a bug)",
+    ),
+    (ExitCode::Usage, "wrong command line or environment"),
+    (
+        ExitCode::Permission,
+        "not permitted: needs root, or CAP_BPF and CAP_PERFMON",
+    ),
+    (
+        ExitCode::NoSchedExt,
+        "the kernel has no sched_ext (older than 6.12, or switched off)",
+    ),
+    (ExitCode::NoBtf, "the kernel has no BTF type information"),
+    (
+        ExitCode::JitOff,
+        "the BPF JIT is off (net.core.bpf_jit_enable=0)",
+    ),
+    (
+        ExitCode::PreemptRt,
+        "a PREEMPT_RT kernel: sched_ext does not run there",
+    ),
+    (
+        ExitCode::OtherScheduler,
+        "another sched_ext scheduler is active",
+    ),
+    (ExitCode::SecondInstance, "another scx_fulcrum runs"),
+    (
+        ExitCode::HiddenFunction,
+        "the kernel's BTF hides a function without substitute",
+    ),
+    (
+        ExitCode::IsolatedCpus,
+        "CPUs are isolated with isolcpus=: sched_ext refuses to load",
+    ),
+    (
+        ExitCode::TooManyCpus,
+        "more possible CPUs than the scheduler has room for",
+    ),
+    (
+        ExitCode::Load,
+        "the BPF program could not be opened or loaded",
+    ),
+    (
+        ExitCode::Enable,
+        "the kernel refused to attach or enable the scheduler",
+    ),
+    (
+        ExitCode::Ejected,
+        "ejected by the kernel because of an error",
+    ),
+    (ExitCode::TurnedOff, "turned off by somebody else (SysRq-S)"),
+    (
+        ExitCode::NoStatistics,
+        "--monitor: no running scx_fulcrum to ask, or not permitted",
+    ),
+];
+
+/// The table as text for `--help`: one line a code.
+pub fn help_text() -> String {
+    let mut text = String::from("Exit codes:\n");
+    for (code, meaning) in TABLE {
+        text.push_str(&format!("  {:>2}  {meaning}\n", *code as u8));
+    }
+    text
+}
+
+/// An error that ends the command: one line for people and an exit code for
+/// scripts.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code to end with.
+    pub code: ExitCode,
+    /// What failed, where, and what to do about it.
+    pub message: String,
+}
+
+impl Failure {
+    /// An error that ends the command with `code`.
+    pub fn new(code: ExitCode, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { code, message }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a step that can end the command returns.
+pub type Outcome<T> = Result<T, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_ascend_and_are_distinct() {
+        assert!(
+            TABLE
+                .windows(2)
+                .all(|pair| (pair[0].0 as u8) < (pair[1].0 as u8))
+        );
+    }
+
+    #[test]
+    fn the_document_holds_the_same_table() {
+        let document = include_str!("../docs/exit-codes.md");
+        for (code, meaning) in TABLE {
+            let row = format!("| {} | {meaning} |", *code as u8);
+            assert!(
+                document.contains(&row),
+                "docs/exit-codes.md lacks the row {row:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The kernel's list format for sets of CPUs: `0-3,8,10-11`.
+
+/// Parse a CPU list into ascending CPU numbers without repeats.
+///
+/// An empty list is the empty set. `None` if the text is no CPU list, or
+/// names a CPU of `limit` or above.
+pub fn parse(text: &str, limit: usize) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.trim_matches(['\0', '\n', ' ']).split(',') {
+        let part = part.trim();
+        if part.is_empty() {
+            continue;
+        }
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+        if first > last || last >= limit {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn lists_of_the_kernel_parse() {
+        assert_eq!(parse("0\n", 8), Some(vec![0]));
+        assert_eq!(parse("0-3,6,5\n", 8), Some(vec![0, 1, 2, 3, 5, 6]));
+        assert_eq!(parse("1-2,2-3", 8), Some(vec![1, 2, 3]));
+        assert_eq!(parse("\n", 8), Some(vec![]));
+        assert_eq!(parse("", 8), Some(vec![]));
+    }
+
+    #[test]
+    fn other_text_is_refused_without_panic() {
+        for text in ["-1", "3-1", "a", "0-", "0-99999999999999999999", "8", "0x3"] {
+            assert_eq!(parse(text, 8), None, "{text}");
+        }
+    }
+}

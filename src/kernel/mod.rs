@@ -1,0 +1,17 @@
+//! Everything that touches the kernel: what it offers, loading the scheduler
+//! into it, and what it says when it throws the scheduler out.
+
+pub mod cpulist;
+pub mod doctor;
+pub mod exit_info;
+pub mod features;
+pub mod libbpf_log;
+pub mod lock;
+pub mod preflight;
+pub mod scheduler;
+mod skeleton;
+pub mod topology;
+pub mod view;
+
+#[cfg(test)]
+pub(crate) mod testing;

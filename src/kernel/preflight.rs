@@ -1,0 +1,457 @@
+//! Whether this machine can run the scheduler: one small check a condition,
+//! each a pure function of what the machine's files say. Nothing is changed.
+
+use crate::exit::{ExitCode, Failure};
+
+use super::features::{Features, INDISPENSABLE};
+use super::lock;
+use super::topology::MAX_CPUS;
+use super::view::{SchedExt, SystemView};
+
+/// Where the kernel's type information lies.
+pub const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+
+/// First kernel with sched_ext.
+const FIRST_KERNEL: (u32, u32) = (6, 12);
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// The scheduler runs, but the user should know.
+    Warn,
+    /// The scheduler can't run; the code to exit with.
+    Fail(ExitCode),
+}
+
+/// One check's result.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was checked, in a word or two.
+    pub topic: &'static str,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// What was found, and where.
+    pub detail: String,
+    /// What to do about it; empty if nothing is to be done.
+    pub remedy: String,
+}
+
+impl Finding {
+    fn ok(topic: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            topic,
+            verdict: Verdict::Ok,
+            detail: detail.into(),
+            remedy: String::new(),
+        }
+    }
+
+    fn warn(topic: &'static str, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (detail, remedy) = (detail.into(), remedy.into());
+        Self {
+            topic,
+            verdict: Verdict::Warn,
+            detail,
+            remedy,
+        }
+    }
+
+    fn fail(
+        topic: &'static str,
+        code: ExitCode,
+        detail: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (detail, remedy) = (detail.into(), remedy.into());
+        Self {
+            topic,
+            verdict: Verdict::Fail(code),
+            detail,
+            remedy,
+        }
+    }
+
+    /// The finding in one line: what, and what to do.
+    pub fn line(&self) -> String {
+        match self.remedy.as_str() {
+            "" => self.detail.clone(),
+            remedy => format!("{}: {remedy}", self.detail),
+        }
+    }
+}
+
+/// All findings, and what they learned about the kernel on the way.
+#[derive(Debug)]
+pub struct Report {
+    /// One finding a check, in the order in which they are worth reading.
+    pub findings: Vec<Finding>,
+    /// The kernel's features; empty if its BTF can't be read.
+    pub features: Features,
+}
+
+impl Report {
+    /// The first finding that keeps the scheduler from running.
+    pub fn failure(&self) -> Option<Failure> {
+        self.findings
+            .iter()
+            .find_map(|finding| match finding.verdict {
+                Verdict::Fail(code) => Some(Failure::new(code, finding.line())),
+                _ => None,
+            })
+    }
+}
+
+/// Run all checks.
+pub fn check(view: &SystemView) -> Report {
+    let features = Features::read(&view.path(BTF_PATH));
+    let findings = vec![
+        permission(view),
+        preempt_rt(view),
+        sched_ext(view),
+        btf(&features),
+        hidden_functions(&features),
+        jit(view),
+        instance(view),
+        other_scheduler(view),
+        isolated_cpus(view),
+        cpu_count(view),
+    ];
+    Report {
+        findings,
+        features: features.unwrap_or_default(),
+    }
+}
+
+fn permission(view: &SystemView) -> Finding {
+    const TOPIC: &str = "privileges";
+    match view.may_load_bpf() {
+        Some(true) => Finding::ok(TOPIC, "may load BPF programs"),
+        Some(false) => Finding::fail(
+            TOPIC,
+            ExitCode::Permission,
+            "not permitted to load a scheduler (CAP_BPF and CAP_PERFMON are missing)",
+            "run it as root, for example with sudo",
+        ),
+        None => Finding::warn(
+            TOPIC,
+            "/proc/self/status does not tell this process's capabilities",
+            "mount /proc",
+        ),
+    }
+}
+
+fn preempt_rt(view: &SystemView) -> Finding {
+    const TOPIC: &str = "preemption";
+    if view.is_preempt_rt() {
+        let detail = format!(
+            "kernel {} is PREEMPT_RT, where sched_ext can't run",
+            view.kernel_release()
+        );
+        let remedy = "boot a kernel without PREEMPT_RT";
+        return Finding::fail(TOPIC, ExitCode::PreemptRt, detail, remedy);
+    }
+    Finding::ok(TOPIC, "not PREEMPT_RT")
+}
+
+fn sched_ext(view: &SystemView) -> Finding {
+    const TOPIC: &str = "sched_ext";
+    let release = view.kernel_release();
+    if view.sched_ext() != SchedExt::Absent {
+        return Finding::ok(TOPIC, format!("kernel {release} has it"));
+    }
+    let (major, minor) = FIRST_KERNEL;
+    let detail = match view.kernel_version() {
+        Some(version) if version < FIRST_KERNEL => {
+            format!("kernel {release} is older than {major}.{minor} and has no sched_ext")
+        }
+        _ => format!("kernel {release} has no sched_ext (/sys/kernel/sched_ext is absent)"),
+    };
+    let remedy = "boot a kernel of 6.12 or newer with CONFIG_SCHED_CLASS_EXT=y";
+    Finding::fail(TOPIC, ExitCode::NoSchedExt, detail, remedy)
+}
+
+fn btf(features: &Result<Features, String>) -> Finding {
+    const TOPIC: &str = "type information";
+    match features {
+        Ok(_) => Finding::ok(TOPIC, format!("BTF in {BTF_PATH}")),
+        Err(why) => Finding::fail(
+            TOPIC,
+            ExitCode::NoBtf,
+            format!("the kernel's BTF type information can't be read ({why})"),
+            "boot a kernel with CONFIG_DEBUG_INFO_BTF=y",
+        ),
+    }
+}
+
+fn hidden_functions(features: &Result<Features, String>) -> Finding {
+    const TOPIC: &str = "kernel functions";
+    let Ok(features) = features else {
+        return Finding::warn(TOPIC, "can't be checked without BTF", "");
+    };
+    let hidden: Vec<&str> = features.hidden_functions().collect();
+    if hidden.is_empty() {
+        return Finding::ok(TOPIC, "all sched_ext functions are callable");
+    }
+    let needed: Vec<&str> = hidden
+        .iter()
+        .copied()
+        .filter(|name| INDISPENSABLE.contains(name))
+        .collect();
+    if needed.is_empty() {
+        let detail = format!(
+            "faulty BTF hides {} sched_ext functions, fallbacks are used ({})",
+            hidden.len(),
+            hidden.join(" ")
+        );
+        return Finding::warn(TOPIC, detail, "");
+    }
+    Finding::fail(
+        TOPIC,
+        ExitCode::HiddenFunction,
+        format!(
+            "faulty BTF of this kernel build hides {} (no substitute)",
+            needed.join(", ")
+        ),
+        "boot another build: 7.0 or older, 7.3 or newer, or one built with pahole >= 1.31",
+    )
+}
+
+fn jit(view: &SystemView) -> Finding {
+    const TOPIC: &str = "BPF JIT";
+    match view.jit_enable() {
+        Some(0) => Finding::fail(
+            TOPIC,
+            ExitCode::JitOff,
+            "the BPF JIT is off (net.core.bpf_jit_enable=0)",
+            "sysctl net.core.bpf_jit_enable=1",
+        ),
+        Some(_) => Finding::ok(TOPIC, "on"),
+        None => Finding::warn(
+            TOPIC,
+            "/proc/sys/net/core/bpf_jit_enable can't be read here",
+            "as root, outside of network namespaces, it must not be 0",
+        ),
+    }
+}
+
+fn instance(view: &SystemView) -> Finding {
+    const TOPIC: &str = "other scx_fulcrum";
+    match lock::held_by(view) {
+        Ok(None) => Finding::ok(TOPIC, "none"),
+        Ok(Some(holder)) => second_instance(&holder),
+        Err(error) => Finding::warn(TOPIC, format!("its lock can't be tested ({error})"), ""),
+    }
+}
+
+/// The finding that `holder`, named in words, runs scx_fulcrum already.
+pub fn second_instance(holder: &str) -> Finding {
+    Finding::fail(
+        "other scx_fulcrum",
+        ExitCode::SecondInstance,
+        format!("scx_fulcrum runs already ({holder})"),
+        "watch it with scx_fulcrum --monitor 1, or stop it first",
+    )
+}
+
+fn other_scheduler(view: &SystemView) -> Finding {
+    const TOPIC: &str = "active scheduler";
+    match view.sched_ext() {
+        SchedExt::Absent | SchedExt::Disabled => Finding::ok(TOPIC, "none loaded"),
+        SchedExt::Active { state, ops } => {
+            let name = if ops.is_empty() {
+                "without a name"
+            } else {
+                ops.as_str()
+            };
+            Finding::fail(
+                TOPIC,
+                ExitCode::OtherScheduler,
+                format!("another sched_ext scheduler is active: {name} (state {state})"),
+                "stop it first, for example with systemctl stop scx",
+            )
+        }
+    }
+}
+
+fn isolated_cpus(view: &SystemView) -> Finding {
+    const TOPIC: &str = "isolated CPUs";
+    match view.isolated_cpus().as_str() {
+        "" => Finding::ok(TOPIC, "none"),
+        cpus => Finding::fail(
+            TOPIC,
+            ExitCode::IsolatedCpus,
+            format!("CPUs {cpus} are isolated, and sched_ext refuses to load then"),
+            "take isolcpus= (or its flag domain) off the kernel's command line and reboot",
+        ),
+    }
+}
+
+fn cpu_count(view: &SystemView) -> Finding {
+    const TOPIC: &str = "CPUs";
+    let possible = view
+        .read("/sys/devices/system/cpu/possible")
+        .unwrap_or_default();
+    let highest = possible
+        .rsplit([',', '-'])
+        .next()
+        .and_then(|last| last.parse::<usize>().ok());
+    match highest {
+        Some(highest) if highest >= MAX_CPUS => Finding::fail(
+            TOPIC,
+            ExitCode::TooManyCpus,
+            format!("CPU numbers go up to {highest}, and there is room for {MAX_CPUS} CPUs"),
+            format!("boot with nr_cpus={MAX_CPUS}"),
+        ),
+        Some(_) => Finding::ok(TOPIC, format!("possible: {possible}")),
+        None => Finding::warn(
+            TOPIC,
+            "/sys/devices/system/cpu/possible does not list the CPUs",
+            "mount /sys",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::testing::{BtfWriter, Tree};
+
+    fn good() -> Tree {
+        Tree::new()
+            .file("proc/self/status", "CapEff:\t000001ffffffffff\n")
+            .file("proc/sys/kernel/osrelease", "7.3.4+deb13-cloud-amd64\n")
+            .file("proc/version", "Linux version 7.3.4 SMP PREEMPT_DYNAMIC\n")
+            .file("proc/sys/net/core/bpf_jit_enable", "1\n")
+            .file("sys/kernel/sched_ext/state", "disabled\n")
+            .file("sys/kernel/btf/vmlinux", kernel_btf(&[]))
+            .file("sys/devices/system/cpu/isolated", "\n")
+            .file("sys/devices/system/cpu/possible", "0-3\n")
+    }
+
+    fn kernel_btf(hidden: &[&str]) -> Vec<u8> {
+        let mut btf = BtfWriter::new();
+        let aux = btf.structure("bpf_prog_aux", &["x"]);
+        let pointer = btf.pointer(aux);
+        btf.enumeration("scx_ops_flags", &[("SCX_OPS_ENQ_LAST", 2)]);
+        for name in hidden {
+            btf.function(name, &[("x", 0), ("aux", pointer)]);
+        }
+        btf.finish()
+    }
+
+    fn failure(tree: &Tree) -> Failure {
+        check(&tree.view()).failure().expect("a failure")
+    }
+
+    #[test]
+    fn a_good_machine_passes_without_a_warning() {
+        let report = check(&good().view());
+        for finding in &report.findings {
+            assert_eq!(finding.verdict, Verdict::Ok, "{finding:?}");
+        }
+        assert!(report.failure().is_none());
+        assert!(report.features.flag("SCX_OPS_ENQ_LAST") == 2);
+    }
+
+    #[test]
+    fn every_condition_has_its_own_code_and_one_line() {
+        let cases = [
+            (
+                good().file("proc/self/status", "CapEff:\t0\n"),
+                ExitCode::Permission,
+            ),
+            (
+                good().file("sys/kernel/realtime", "1\n"),
+                ExitCode::PreemptRt,
+            ),
+            (
+                good().file("proc/version", "Linux SMP PREEMPT_RT x\n"),
+                ExitCode::PreemptRt,
+            ),
+            (good().without("sys/kernel/sched_ext"), ExitCode::NoSchedExt),
+            (good().without("sys/kernel/btf/vmlinux"), ExitCode::NoBtf),
+            (
+                good().file("proc/sys/net/core/bpf_jit_enable", "0\n"),
+                ExitCode::JitOff,
+            ),
+            (
+                good().file("sys/kernel/sched_ext/state", "enabled\n"),
+                ExitCode::OtherScheduler,
+            ),
+            (
+                good().file("sys/devices/system/cpu/isolated", "2-3\n"),
+                ExitCode::IsolatedCpus,
+            ),
+            (
+                good().file("sys/devices/system/cpu/possible", "0-4096\n"),
+                ExitCode::TooManyCpus,
+            ),
+            (
+                good().file(
+                    "sys/kernel/btf/vmlinux",
+                    kernel_btf(&["scx_bpf_create_dsq"]),
+                ),
+                ExitCode::HiddenFunction,
+            ),
+        ];
+        for (tree, code) in cases {
+            let failure = failure(&tree);
+            assert_eq!(failure.code, code, "{}", failure.message);
+            assert_eq!(failure.message.lines().count(), 1, "{}", failure.message);
+        }
+    }
+
+    #[test]
+    fn messages_name_what_is_in_the_way() {
+        let tree = good()
+            .file("sys/kernel/sched_ext/state", "enabled\n")
+            .file("sys/kernel/sched_ext/root/ops", "bpfland_1.0\n");
+        assert!(failure(&tree).message.contains("bpfland_1.0"));
+        let tree = good().file(
+            "sys/kernel/btf/vmlinux",
+            kernel_btf(&["scx_bpf_create_dsq"]),
+        );
+        assert!(failure(&tree).message.contains("scx_bpf_create_dsq"));
+        let tree = good()
+            .without("sys/kernel/sched_ext")
+            .file("proc/sys/kernel/osrelease", "6.1.0-49-amd64\n");
+        assert!(failure(&tree).message.contains("older than 6.12"));
+    }
+
+    #[test]
+    fn functions_with_fallbacks_only_warn() {
+        let hidden = ["scx_bpf_kick_cpu", "scx_bpf_dsq_peek"];
+        let tree = good().file("sys/kernel/btf/vmlinux", kernel_btf(&hidden));
+        let report = check(&tree.view());
+        assert!(report.failure().is_none());
+        let finding = report
+            .findings
+            .iter()
+            .find(|f| f.verdict == Verdict::Warn)
+            .unwrap();
+        assert!(
+            hidden.iter().all(|name| finding.detail.contains(name)),
+            "{finding:?}"
+        );
+    }
+
+    #[test]
+    fn a_second_instance_is_told_by_its_holder() {
+        let tree = good();
+        let _lock = lock::acquire(&tree.view()).unwrap();
+        let failure = failure(&tree);
+        assert_eq!(failure.code, ExitCode::SecondInstance);
+        assert!(
+            failure
+                .message
+                .contains(&format!("pid {}", std::process::id()))
+        );
+    }
+
+    #[test]
+    fn an_empty_machine_fails_without_panic() {
+        assert_eq!(failure(&Tree::new()).code, ExitCode::NoSchedExt);
+    }
+}

@@ -1,0 +1,324 @@
+//! The loaded scheduler: open, load, attach, look at, detach.
+//!
+//! All that is written into the BPF program's memory is written before it is
+//! loaded; afterwards it is only read.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject};
+
+use crate::exit::{ExitCode, Failure, Outcome};
+use crate::stats::counters::{Counters, Snapshot};
+
+use super::exit_info::ExitInfo;
+use super::features::Features;
+use super::libbpf_log;
+use super::skeleton::{FulcrumSkel, FulcrumSkelBuilder, OpenFulcrumSkel, types};
+use super::topology::{DOMAIN_CPUS, MAX_CPUS, MAX_DOMAINS, Topology};
+
+/// Bytes of debug dump if the user asks for the default: what the kernel
+/// itself writes then.
+const DEFAULT_DUMP_LEN: u32 = 32_768;
+
+// The limits of topology.rs are those of bpf/abi.h.
+const _: () = assert!(
+    size_of::<types::topology>()
+        == 8 + MAX_CPUS * size_of::<types::cpu_topology>()
+            + MAX_DOMAINS * size_of::<types::domain_topology>()
+);
+const _: () = assert!(size_of::<types::domain_topology>() == 2 * DOMAIN_CPUS + 8);
+
+/// One CPU's counters as the BPF program keeps them.
+pub type RawStats = types::fulcrum_stats;
+
+/// Memory that libbpf needs for as long as the scheduler lives.
+pub type Storage = MaybeUninit<OpenObject>;
+
+/// How to schedule.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// CPU time that a busy task of normal weight gets at a time, in
+    /// nanoseconds (100,000 to 100,000,000); `None`: the BPF program's own.
+    pub slice_ns: Option<u64>,
+    /// Schedule tasks of policy SCHED_EXT only.
+    pub partial: bool,
+    /// The kernel's watchdog timeout in milliseconds, at most 30,000; `None`:
+    /// the kernel's own.
+    pub timeout_ms: Option<u32>,
+    /// Bytes of debug dump; 0: the kernel's default.
+    pub exit_dump_len: u32,
+}
+
+/// A loaded scheduler; dropping it detaches it.
+pub struct Scheduler<'obj> {
+    link: Option<Link>,
+    skel: FulcrumSkel<'obj>,
+    attached_at: Instant,
+}
+
+impl<'obj> Scheduler<'obj> {
+    /// Load the scheduler into the kernel, without attaching it.
+    ///
+    /// `hotplug_seq` is the kernel's count of CPU hotplug events from before
+    /// `topology` was read: the kernel asks for a restart if it has moved.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Load`] with what libbpf and the verifier said.
+    pub fn load(
+        storage: &'obj mut Storage,
+        config: &Config,
+        features: &Features,
+        topology: &Topology,
+        hotplug_seq: u64,
+    ) -> Outcome<Self> {
+        let failed = |step: &str, error: libbpf_rs::Error| load_failure(step, &error);
+        let mut open = FulcrumSkelBuilder::default()
+            .open(storage)
+            .map_err(|error| failed("opening", error))?;
+        set_ops(&mut open, config, features, hotplug_seq);
+        set_data(&mut open, config, topology)?;
+        set_dump_len(&mut open, config).map_err(|error| failed("preparing", error))?;
+        let skel = open.load().map_err(|error| failed("loading", error))?;
+        Ok(Self {
+            link: None,
+            skel,
+            attached_at: Instant::now(),
+        })
+    }
+
+    /// Make it the machine's scheduler.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::OtherScheduler`] if another one came first, else
+    /// [`ExitCode::Enable`]. The kernel may also refuse by ejecting it at
+    /// once: look at [`Self::exit_info`] after this returned `Ok`.
+    pub fn attach(&mut self) -> Outcome<()> {
+        let link = self.skel.maps.fulcrum_ops.attach_struct_ops();
+        self.link = Some(link.map_err(|error| attach_failure(&error))?);
+        self.attached_at = Instant::now();
+        Ok(())
+    }
+
+    /// Why the kernel ended the scheduler; `None` while it schedules.
+    pub fn exit_info(&self) -> Option<ExitInfo> {
+        let uei = &self.skel.maps.data_data.as_deref()?.uei;
+        // SAFETY: the word lies in memory shared with the BPF program, which
+        // writes it atomically, last of all fields; it is aligned and stays
+        // mapped as long as `self`.
+        let kind = unsafe { AtomicI32::from_ptr(ptr::from_ref(&uei.kind).cast_mut()) };
+        let kind = kind.load(Ordering::Acquire);
+        (kind != 0).then(|| ExitInfo {
+            kind,
+            code: uei.exit_code,
+            cpu: (uei.exit_cpu >= 0).then_some(uei.exit_cpu),
+            reason: text(uei.reason.iter().map(|&c| c as u8)),
+            message: text(uei.msg.iter().map(|&c| c as u8)),
+            dump: self.dump(),
+        })
+    }
+
+    fn dump(&self) -> String {
+        let value = self
+            .skel
+            .maps
+            .data_uei_dump
+            .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
+        text(value.ok().flatten().unwrap_or_default().into_iter())
+    }
+
+    /// All counters, summed over the CPUs, since it was attached.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot {
+            at: self.attached_at.elapsed(),
+            ..Snapshot::default()
+        };
+        let Some(bss) = self.skel.maps.bss_data.as_deref() else {
+            return snapshot;
+        };
+        for cpu in bss.cpus.iter().take(self.cpu_limit()) {
+            // SAFETY: shared with the BPF program, which may write while we
+            // read: a plain read would allow the compiler to assume that it
+            // doesn't. Any mix of older and newer counts is valid.
+            let (online, stats) = unsafe {
+                (
+                    ptr::read_volatile(&cpu.online),
+                    ptr::read_volatile(&cpu.stats),
+                )
+            };
+            snapshot.online += u64::from(online != 0);
+            snapshot.counters.add(&Counters::from(&stats));
+        }
+        snapshot
+    }
+
+    /// One past the highest possible CPU, so that the state of CPUs that
+    /// can't exist is never touched, which would cost memory.
+    fn cpu_limit(&self) -> usize {
+        let topology = self.skel.maps.data_data.as_deref().map(|data| &data.topo);
+        let domains = topology
+            .into_iter()
+            .flat_map(|topo| topo.domain.iter().take(topo.nr_domains as usize));
+        let cpus = domains.flat_map(|domain| domain.cpus.iter().take(domain.nr_cpus.into()));
+        cpus.max().map_or(0, |&cpu| usize::from(cpu) + 1)
+    }
+
+    /// Hand scheduling back to the kernel. Returns when it is done, with the
+    /// time that it took.
+    pub fn detach(mut self) -> Duration {
+        let start = Instant::now();
+        drop(self.link.take());
+        start.elapsed()
+    }
+}
+
+/// The text before the first NUL, whatever its encoding.
+fn text(bytes: impl Iterator<Item = u8>) -> String {
+    let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, features: &Features, seq: u64) {
+    let ops = open.struct_ops.fulcrum_ops_mut();
+    // Unknown bits make the kernel refuse, so each is 0 where it has none.
+    // Exiting tasks and tasks pinned for now pass through our queues too:
+    // the kernel would put them on local queues, where nobody steals.
+    ops.flags =
+        features.flag("SCX_OPS_ENQ_EXITING") | features.flag("SCX_OPS_ENQ_MIGRATION_DISABLED");
+    if config.partial {
+        ops.flags |= features.flag("SCX_OPS_SWITCH_PARTIAL");
+    }
+    ops.hotplug_seq = seq;
+    ops.exit_dump_len = config.exit_dump_len;
+    if let Some(timeout_ms) = config.timeout_ms {
+        ops.timeout_ms = timeout_ms;
+    }
+    let start = ops.name.iter().position(|&c| c == 0).unwrap_or(0);
+    let room = ops.name.len().saturating_sub(start + 1);
+    let suffix = name_suffix(crate::BUILD_ID);
+    for (to, from) in ops
+        .name
+        .iter_mut()
+        .skip(start)
+        .zip(suffix.bytes().take(room))
+    {
+        *to = from as _;
+    }
+}
+
+/// The build id as the other scx schedulers append it to their name.
+fn name_suffix(build_id: &str) -> String {
+    let keep = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '_'
+        }
+    };
+    format!("_{}", build_id.chars().map(keep).collect::<String>())
+}
+
+fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology) -> Outcome<()> {
+    let data = open.maps.data_data.as_deref_mut().ok_or_else(|| {
+        Failure::new(
+            ExitCode::Load,
+            "the BPF program has no data section: rebuild scx_fulcrum",
+        )
+    })?;
+    if let Some(slice_ns) = config.slice_ns {
+        data.knobs.slice_ns = slice_ns;
+    }
+    fill_topology(&mut data.topo, topology);
+    Ok(())
+}
+
+/// Write the domains where the BPF program reads them. The limits of `topo`
+/// hold by the invariant of [`Topology`]; what exceeded them would be left out.
+fn fill_topology(topo: &mut types::topology, topology: &Topology) {
+    let domains = &topology.domains;
+    for (number, (to, domain)) in topo.domain.iter_mut().zip(domains).enumerate() {
+        to.node_first = domains.partition_point(|other| other.node < domain.node) as u16;
+        to.node_end = domains.partition_point(|other| other.node <= domain.node) as u16;
+        to.nr_cpus = domain.cpus.len() as u16;
+        for (bit, (to, &cpu)) in to.cpus.iter_mut().zip(&domain.cpus).enumerate() {
+            *to = cpu as u16;
+            if let Some(place) = topo.cpu.get_mut(cpu) {
+                place.domain = number as u16;
+                place.bit = bit as u16;
+            }
+        }
+    }
+    topo.nr_domains = domains.len() as u32;
+}
+
+fn set_dump_len(open: &mut OpenFulcrumSkel<'_>, config: &Config) -> libbpf_rs::Result<()> {
+    let len = match config.exit_dump_len {
+        0 => DEFAULT_DUMP_LEN,
+        len => len,
+    };
+    if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+        rodata.uei_dump_len = len;
+    }
+    open.maps.data_uei_dump.set_value_size(len)
+}
+
+fn load_failure(step: &str, error: &libbpf_rs::Error) -> Failure {
+    let log = libbpf_log::take();
+    for line in &log {
+        log::error!("{line}");
+    }
+    let hint = match errno(error) {
+        Some(libc::EPERM | libc::EACCES) if log.is_empty() => "run it as root",
+        Some(libc::ENOMEM) => "free some memory, or raise its limit (LimitMEMLOCK=)",
+        Some(libc::EOPNOTSUPP) => {
+            "this kernel lacks something that scx_fulcrum needs: boot a newer one"
+        }
+        _ => "run it again with -v and report what it prints, with the kernel's version",
+    };
+    Failure::new(
+        ExitCode::Load,
+        format!("{step} the BPF program failed ({error:#}): {hint}"),
+    )
+}
+
+fn attach_failure(error: &libbpf_rs::Error) -> Failure {
+    let (code, hint) = match errno(error) {
+        Some(libc::EBUSY) => (
+            ExitCode::OtherScheduler,
+            "another sched_ext scheduler came first: stop that one",
+        ),
+        Some(libc::EOPNOTSUPP) => (
+            ExitCode::Enable,
+            "sched_ext can't run on this kernel (PREEMPT_RT?)",
+        ),
+        Some(libc::E2BIG) => (
+            ExitCode::Enable,
+            "the watchdog timeout is too long: at most 30000 ms",
+        ),
+        Some(libc::ENOMEM) => (ExitCode::Enable, "free some memory and try again"),
+        _ => (
+            ExitCode::Enable,
+            "see scx_fulcrum doctor and the kernel's log (dmesg)",
+        ),
+    };
+    Failure::new(
+        code,
+        format!("attaching the scheduler failed ({error:#}): {hint}"),
+    )
+}
+
+/// The error number that libbpf-rs tells only as part of its text.
+fn errno(error: &libbpf_rs::Error) -> Option<i32> {
+    let text = format!("{error:#}");
+    let (_, number) = text.rsplit_once("(os error ")?;
+    number.trim_end_matches(')').parse().ok()
+}
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;

@@ -1,0 +1,3 @@
+//! The skeleton that libbpf-cargo generated from `bpf/fulcrum.bpf.c`.
+
+include!(concat!(env!("OUT_DIR"), "/fulcrum.skel.rs"));

@@ -1,0 +1,50 @@
+//! Log lines on standard error, one a message.
+//!
+//! Writing never panics: a closed standard error must not take the scheduler
+//! down.
+
+use std::io::Write;
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+
+struct StandardError;
+
+impl Log for StandardError {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= log::max_level()
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        let level = match record.level() {
+            Level::Error => "error: ",
+            Level::Warn => "warning: ",
+            _ => "",
+        };
+        // A vanished reader is no reason to stop scheduling.
+        let _ = writeln!(std::io::stderr(), "scx_fulcrum: {level}{}", record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+/// Write a text of several lines as it is, such as a debug dump.
+pub fn block(text: &str) {
+    let _ = writeln!(std::io::stderr(), "\n{text}\n");
+}
+
+/// Send the `log` macros of this process to standard error. `verbose` counts
+/// the `-v` flags: 0 shows what users need, more shows details.
+///
+/// A second call changes the level only.
+pub fn init(verbose: u8) {
+    static LOGGER: StandardError = StandardError;
+    // The only failure is that a logger is set already: this one.
+    let _ = log::set_logger(&LOGGER);
+    log::set_max_level(match verbose {
+        0 => LevelFilter::Info,
+        _ => LevelFilter::Debug,
+    });
+}

@@ -1,0 +1,119 @@
+//! The counters of `struct fulcrum_stats`, summed over CPUs, and differences
+//! between two looks at them.
+
+use std::time::Duration;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Sums over all CPUs since the scheduler was attached. The names and
+        /// meanings are those of `struct fulcrum_stats` in `bpf/abi.h`.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)*
+            /// Longest wait of a task that then ran, in nanoseconds.
+            pub wait_max_ns: u64,
+        }
+
+        impl Counters {
+            /// Add another CPU's counters.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)*
+                self.wait_max_ns = self.wait_max_ns.max(other.wait_max_ns);
+            }
+
+            /// What was counted between `earlier` and this, both of the same
+            /// run of the scheduler. The longest wait has no difference: it
+            /// stays that of the whole run.
+            pub fn since(&self, earlier: &Self) -> Self {
+                Self {
+                    $($name: self.$name.wrapping_sub(earlier.$name),)*
+                    wait_max_ns: self.wait_max_ns,
+                }
+            }
+        }
+
+        impl From<&crate::kernel::scheduler::RawStats> for Counters {
+            fn from(raw: &crate::kernel::scheduler::RawStats) -> Self {
+                Self { $($name: raw.$name,)* wait_max_ns: raw.wait_max_ns }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Tasks that became runnable after sleeping.
+    wakeups,
+    /// Wakeups placed straight onto an idle CPU.
+    idle_hits,
+    /// Wakeups handed the waker's CPU because the waker is about to sleep.
+    sync_pulls,
+    /// Wakeups that run right after the task that woke them.
+    next_slots,
+    /// Insertions into a CPU's queue.
+    enqueues,
+    /// Kernel threads and tasks pinned for now put on the local queue.
+    local_inserts,
+    /// Running tasks interrupted for a more urgent one.
+    preempt_kicks,
+    /// Idle CPUs told to come and take work.
+    idle_kicks,
+    /// Times a CPU asked for its next task.
+    dispatches,
+    /// Dispatches that kept the task that ran.
+    keeps,
+    /// Tasks that idle CPUs took within their domain.
+    steals_near,
+    /// Tasks that idle CPUs took from another domain.
+    steals_far,
+    /// Looks into a queue that gave nothing.
+    steal_misses,
+    /// Tasks taken at a slice's end because they were owed more.
+    exchanges,
+    /// Queued tasks moved because their CPU can't run them.
+    rehomed,
+    /// Wishes corrected because of affinity or an offline CPU.
+    place_fixes,
+    /// Changes of a task's CPU mask.
+    affinity_changes,
+    /// Virtual runtimes pulled back into their bounds.
+    clock_clamps,
+    /// Callbacks for a task without context.
+    missing_ctx,
+    /// Events that the task state machine does not allow.
+    lifecycle_errors,
+    /// Waits that ended with the task running.
+    waits,
+    /// Their sum in nanoseconds.
+    wait_ns,
+    /// CPU time charged to tasks, in nanoseconds.
+    run_ns,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Time since the scheduler was attached.
+    pub at: Duration,
+    /// CPUs that are online.
+    pub online: u64,
+    /// Everything counted by then.
+    pub counters: Counters,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_differences() {
+        let cpu = |wakeups, wait_max_ns| Counters {
+            wakeups,
+            wait_max_ns,
+            ..Counters::default()
+        };
+        let mut sum = cpu(5, 70);
+        sum.add(&cpu(u64::MAX, 30));
+        assert_eq!(sum, cpu(4, 70));
+        assert_eq!(cpu(4, 90).since(&cpu(u64::MAX, 70)), cpu(5, 90));
+    }
+}

@@ -1,0 +1,10 @@
+//! What the scheduler did: counters, figures made of them, and the ways in
+//! which they reach people and tools.
+
+pub mod counters;
+pub mod metrics;
+pub mod monitor;
+pub mod server;
+
+/// The socket on which every scx scheduler serves its statistics.
+pub const SOCKET: &str = "/var/run/scx/root/stats";
