@@ -9,6 +9,7 @@ debian_archive() {
 		echo "$FULCRUM_DEBIAN_ARCHIVE"
 		return
 	fi
+	# shellcheck disable=SC2016  # the names are apt's to expand
 	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 2>/dev/null |
 		awk -F'|' '$1 == "Debian" && $2 == "Debian" && $3 == "main" { print $4; exit }'
 }
@@ -20,6 +21,7 @@ private_apt() {
 	shift
 	archive=$(debian_archive)
 	[[ -n $archive ]] || return 1
+	[[ -e $key ]] || key=''
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
 	for suite in "$@"; do
 		echo "deb ${key:+[signed-by=$key]} $archive $suite main"
@@ -34,7 +36,7 @@ private_apt() {
 		Acquire::Retries "3";
 	EOF
 	if [[ -z $(find "$dir/fresh" -mmin -360 2>/dev/null) ]]; then
-		APT_CONFIG=$dir/apt.conf apt-get update -qq >"$dir/update.log" 2>&1 || return 1
+		APT_CONFIG=$dir/apt.conf apt-get update -qq -o APT::Update::Error-Mode=any >"$dir/update.log" 2>&1 || return 1
 		touch "$dir/fresh"
 	fi
 	echo "$dir/apt.conf"
@@ -89,14 +91,13 @@ missing() {
 	say "kernel $1: skipped: $2"
 }
 
-# nearest_newer VERSION FLAVOUR PACKAGE-PATTERN : the lowest version above VERSION that the index has.
+# nearest_newer VERSION FLAVOUR PACKAGE : the lowest version above VERSION that the index has.
 nearest_newer() {
-	local version=$1 flavour=$2 pattern=$3 head tail
-	head=${pattern%%@*} tail=+$flavour
-	APT_CONFIG=$APT_CONF apt-cache pkgnames "$head" | sed -n "s/^$head\([0-9.]*\)$tail\$/\1/p" | sort -V |
-		awk -v want="$version" '{ print; }' | while read -r v; do
-		[[ $v != "$version" && $(printf '%s\n%s\n' "$version" "$v" | sort -V | head -1) == "$version" ]] && echo "$v" && break
-	done
+	local head=${3%%@*}
+	{
+		echo "$1"
+		APT_CONFIG=$APT_CONF apt-cache pkgnames "$head" | sed -n "s/^$head\([0-9.]*\)+$2\$/\1/p"
+	} | sort -uV | sed "1,/^$1\$/d" | head -n 1
 }
 
 in_index() { APT_CONFIG=$APT_CONF apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
