@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# What scx_fulcrum must do on one real kernel, step after step; runs inside the VM as root. Knows the steps and their
+# bounds; lib.sh knows how they are run and reported.
+#
+# usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
+set -euo pipefail
+# shellcheck source=tests/guest/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+CPUS=$(nproc)
+
+guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
+work() { guarded fulcrum-work "$@"; }
+
+# The scheduler arrives while the machine is busy, and tasks' affinities change all the time.
+under_load() {
+	local n=$CPUS load rc=0
+	stress-ng --temp-path "$T" --timeout "$GUARD" --aggressive -M -c "$n" -f "$n" \
+		--affinity "$n" --affinity-delay 1 --affinity-pin >"$T/stress.log" 2>&1 &
+	load=$!
+	sleep 2
+	agent_start || { kill "$load" && return 1; }
+	for ((i = 0; i < 20; i++)); do
+		sleep 1
+		still_ours || { kill "$load" && return 1; }
+	done
+	[[ -e /proc/$load ]] || fail "stress-ng ended early: $(tail -n 1 "$T/stress.log")" || return
+	kill -INT "$load"
+	await "$GUARD" gone "$load" || fail "stress-ng did not end within $GUARD s" || return
+	wait "$load" || rc=$?
+	((rc == 0)) || fail "stress-ng: exit code $rc: $(tail -n 1 "$T/stress.log")" || return
+	detail "$(ops), 20 s of stress-ng with affinity churn"
+}
+
+idle_attach() {
+	agent_start || return
+	detail "$(ops)"
+}
+
+switched_all() {
+	[[ $(cat "$SCX/switch_all") == 1 ]] || fail "only tasks that asked for it are ours (switch_all is 0)" || return
+	grep -q '^fulcrum' "$SCX/root/ops" || fail "root/ops is $(ops)" || return
+	detail "$(ops), $(state), all tasks"
+}
+
+messages() {
+	guarded hackbench -g 2 -l 50 >"$T/hackbench" || fail "hackbench: exit code $?" || return
+	detail "hackbench $(sed -n 's/^Time: //p' "$T/hackbench") s"
+}
+
+make_j() {
+	"$GUEST/cprog.sh" "$T/cprog" || fail "no program written" || return
+	guarded make -s -C "$T/cprog" -j "$((CPUS * 2))" check || fail "make -j: exit code $?" || return
+	detail "make -j$((CPUS * 2)) of $(find "$T/cprog" -name '*.c' | wc -l) files"
+}
+
+# nice -5, 0, 5, 10 on one CPU: 2 % of the smallest share (2.4 %) is what needs the seconds.
+shares() {
+	work hogs --nice=-5,0,5,10 --cpus "$((CPUS - 1))" --seconds 10 --max-error 0.02 || return
+	detail "nice -5/0/5/10 on one CPU: $(tail -n 1 "$T/out"), bound 0.02"
+}
+
+# One hog more than CPUs: everybody gets the same part of the machine.
+spread() {
+	work hogs --each "$((CPUS + 1))" --seconds 5 --max-error 0.05 || return
+	detail "$((CPUS + 1)) equal hogs on $CPUS CPUs: $(tail -n 1 "$T/out"), bound 0.05"
+}
+
+yielders() {
+	work yielders --seconds 2 --min-hog-share 0.30 || return
+	detail "$(tail -n 1 "$T/out"), bound 0.30"
+}
+
+hops() {
+	work hop --tasks "$((CPUS * 4))" --seconds 2 || return
+	work hop --tasks "$((CPUS * 4))" --seconds 2 --by other || return
+	detail "$(sed -n 's/^hop: //p' "$T/out" | paste -sd ';')"
+}
+
+fork_storm() {
+	work forks --workers "$((CPUS * 4))" --seconds 2 || return
+	work forks --workers "$((CPUS * 2))" --seconds 2 --exec || return
+	detail "$(sed -n 's/^forks: //p' "$T/out" | paste -sd ';')"
+}
+
+# One task is confined to each CPU, so no CPU may be forgotten.
+every_cpu() {
+	work pin --seconds 2 --hogs "$((CPUS * 2))" || return
+	detail "$(sed -n 's/^ *wakeup delay *//p' "$T/out")"
+}
+
+# Every CPU but the first goes and comes back, three times, under load.
+hotplug() {
+	local load cpu round rc=0
+	fulcrum-work hogs --each "$((CPUS * 2))" --seconds 600 >"$T/hogs.log" 2>&1 &
+	load=$!
+	for round in 1 2 3; do
+		for ((cpu = 1; cpu < CPUS; cpu++)); do
+			echo 0 >"/sys/devices/system/cpu/cpu$cpu/online" || rc=1
+			sleep 0.2
+			still_ours || rc=1
+		done
+		sleep 0.5
+		for ((cpu = 1; cpu < CPUS; cpu++)); do
+			echo 1 >"/sys/devices/system/cpu/cpu$cpu/online" || rc=1
+		done
+		sleep 0.5
+	done
+	[[ -e /proc/$load ]] || rc=1
+	kill -TERM "$load" && await "$GUARD" gone "$load" || fail "the load did not end" || return
+	wait "$load" || true
+	((rc == 0)) || fail "$(tail -n 1 "$T/out" "$T/hogs.log")" || return
+	[[ $(nproc --all) == "$CPUS" ]] || fail "$(nproc) of $CPUS CPUs are online" || return
+	work hogs --each "$((CPUS * 2))" --seconds 2 || return
+	detail "$round rounds of $((CPUS - 1)) CPUs; then $(sed -n 's/.*, \(.*CPUs used\).*/\1/p' "$T/out")"
+}
+
+# The agent's own figures, asked for as a user would.
+lifecycle() {
+	local monitor line
+	scx_fulcrum --monitor 1 >"$T/monitor" 2>&1 &
+	monitor=$!
+	await "$GUARD" grep -q 'errors [0-9]' "$T/monitor" || fail "--monitor said: $(tail -n 1 "$T/monitor")" || return
+	kill -TERM "$monitor" && wait "$monitor" || fail "--monitor: exit code $? after SIGTERM" || return
+	line=$(tail -n 1 "$T/monitor")
+	[[ $line == *'errors 0' ]] || fail "--monitor: $line" || return
+	detail "--monitor: $line"
+}
+
+detach() {
+	agent_stop || return
+	detail "exit code 0, state disabled"
+}
+
+log_clean() {
+	kernel_log | "$GUEST/kernel-log.sh" || fail "the kernel's log has $(wc -l <"$T/out") bad lines" || return
+	detail "$(kernel_log | wc -l) lines since the start, none bad"
+}
+
+cycles() {
+	local i
+	for ((i = 1; i <= $1; i++)); do
+		if ! agent_start || ! agent_stop; then
+			fail "cycle $i of $1: $(cat "$T/reason")"
+			return 1
+		fi
+	done
+	detail "$1 times attached and detached, each with exit code 0"
+}
+
+kernel_profile() {
+	step attach-under-load under_load
+	step root-ops switched_all
+	step hackbench messages
+	step make-j make_j
+	step nice-shares shares
+	step hop hops
+	step fork-storm fork_storm
+	step yielders yielders
+	step cpu-hotplug hotplug
+}
+
+topology_profile() {
+	step attach idle_attach
+	step root-ops switched_all
+	step hackbench messages
+	step equal-shares spread
+	step pinned-tasks every_cpu
+	step hop hops
+	if ((CPUS > 1)); then step cpu-hotplug hotplug; else skip cpu-hotplug "one CPU only"; fi
+}
+
+main() {
+	echo 'fulcrum-check: begin' >/dev/kmsg
+	case ${1:-} in
+	kernel | cycles) kernel_profile ;;
+	topology) topology_profile ;;
+	*) sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
+	esac
+	step lifecycle lifecycle
+	step detach detach
+	step kernel-log log_clean
+	if [[ $1 == cycles ]]; then
+		step attach-detach cycles 50
+		step kernel-log-after-cycles log_clean
+	fi
+	finish
+}
+
+main "$@"

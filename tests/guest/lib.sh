@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# How a check in the guest is run and reported, and how the scheduler is started and stopped there.
+#
+# Each step prints one line, "ok NAME - DETAIL", "not ok NAME - REASON" or "skip NAME - REASON"; the last line is the
+# plan, "1..N", so that a check that died half-way is noticed.
+
+GUEST=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+SCX=/sys/kernel/sched_ext
+T=$(mktemp -d /tmp/fulcrum-check.XXXXXX)
+AGENT='' STEPS=0 FAILED=0
+# Seconds that nothing here may take; hit only by what hangs.
+GUARD=120
+
+# fail REASON... : for use as "COMMAND || fail REASON || return".
+fail() {
+	echo "$*" >"$T/reason"
+	return 1
+}
+
+detail() { echo "$*" >"$T/detail"; }
+
+# step NAME FUNCTION [ARG...] : runs one check; its other output is shown only if it fails.
+step() {
+	local name=$1 began=$SECONDS reason
+	shift
+	STEPS=$((STEPS + 1))
+	: >"$T/detail"
+	rm -f "$T/reason"
+	if "$@" >"$T/out" 2>&1 && still_ours; then
+		echo "ok $name - $(cat "$T/detail") ($((SECONDS - began)) s)"
+		return
+	fi
+	FAILED=$((FAILED + 1))
+	reason=$(cat "$T/reason" 2>/dev/null || tail -n 1 "$T/out")
+	echo "not ok $name - ${reason:-$1 failed without a word} ($((SECONDS - began)) s)"
+	sed 's/^/# /' "$T/out"
+	agent_gone && tail -n 300 "$T/agent.log" | sed 's/^/# agent: /'
+	return 0
+}
+
+skip() {
+	STEPS=$((STEPS + 1))
+	echo "skip $1 - $2"
+}
+
+# The plan and the exit code.
+finish() {
+	if ((FAILED)); then "$GUEST/kernel-log.sh" < <(kernel_log) | sed 's/^/# kernel: /'; fi
+	echo "1..$STEPS"
+	exit $((FAILED > 0))
+}
+
+# What the kernel has said since this check began.
+kernel_log() { dmesg | sed -n '/fulcrum-check: begin/,$p'; }
+
+state() { cat "$SCX/state" 2>/dev/null || echo none; }
+ops() { cat "$SCX/root/ops" 2>/dev/null || echo none; }
+
+# Whether the scheduler is ours and has never been another one since it was started.
+attached() { [[ $(state) == enabled && $(ops) == fulcrum* ]]; }
+
+agent_gone() { [[ -n $AGENT ]] && ! kill -0 "$AGENT" 2>/dev/null; }
+
+# Between agent_start and agent_stop each step must leave the scheduler attached.
+still_ours() {
+	[[ -z $AGENT ]] && return
+	agent_gone && { fail "scx_fulcrum ended by itself" || return; }
+	attached || fail "no longer attached: state $(state), ops $(ops)"
+}
+
+# await SECONDS COMMAND... : until it succeeds.
+await() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < until)) || return 1
+		sleep 0.05
+	done
+}
+
+attached_or_gone() { attached || agent_gone; }
+
+agent_start() {
+	scx_fulcrum "$@" >"$T/agent.log" 2>&1 &
+	AGENT=$!
+	await "$GUARD" attached_or_gone || fail "not attached after $GUARD s: state $(state)" || return
+	if agent_gone; then
+		wait "$AGENT" && fail "scx_fulcrum ended at once" || fail "exit code $?: $(tail -n 1 "$T/agent.log")" || return
+	fi
+}
+
+# Ends the agent with SIGTERM; its exit code must be 0 and the kernel's own scheduler back.
+agent_stop() {
+	local rc=0 pid=$AGENT
+	kill -TERM "$pid" || fail "scx_fulcrum was gone before SIGTERM" || return
+	AGENT=''
+	await "$GUARD" gone "$pid" || { kill -KILL "$pid" && fail "alive $GUARD s after SIGTERM" || return; }
+	wait "$pid" || rc=$?
+	((rc == 0)) || fail "exit code $rc after SIGTERM: $(tail -n 1 "$T/agent.log")" || return
+	[[ $(state) == disabled ]] || fail "state $(state) after detaching"
+}
+
+# A process that has ended counts as gone although it was not waited for yet.
+gone() { [[ ! -e /proc/$1 ]] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
