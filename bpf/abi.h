@@ -70,20 +70,22 @@ struct cpu_state {
 	u32 has_work;		/* hint: the queue is not empty */
 	u32 idle;		/* hint: found nothing to run and went idle */
 	u32 pull_from;		/* CPU + 1 whose queue a waker asks us to look into */
-	u32 pad0;
+	u32 thief_missed;	/* a thief found the queue empty that was marked */
 	u64 pad1[2];
 
 	/* the owner's */
 	u32 next_taken;		/* a task already waits on the local queue */
 	u32 yielded;		/* the running task gave up the CPU */
+	u32 looked_twice;	/* since it last ran something */
 	u32 exchange_turn;	/* whose queue to look into at the next slice's end */
 	u32 lifecycle_pid;	/* the last disallowed event: task, */
 	u32 lifecycle_state;	/* ... state it was in, */
 	u32 lifecycle_event;	/* ... and event */
-	u64 pad2[5];
+	u32 pad2;
+	u64 pad3[4];
 
 	struct fulcrum_stats stats;
-	u64 pad3[5];
+	u64 pad4[5];
 };
 
 /* CPUs that share a last-level cache, 64 at most: one bit each. */

@@ -4,12 +4,17 @@
  * share a last-level cache, so that either is found without a scan.
  *
  * Invariant (no task waits beside an idle CPU that could run it): the one who
- * queues a task inserts it, sets the queue's work bit, then looks for idle
- * CPUs; the CPU that goes idle sets its idle bit, then looks for work. Both
- * put a full barrier between, so at least one of them sees the other.
+ * queues a task sets the queue's work bit, then looks for idle CPUs; the CPU
+ * that goes idle sets its idle bit, then looks for work. Both put a full
+ * barrier between, so at least one of them sees the other.
  *
- * A bit may be set for an empty queue (cleared by the next one who looks) but
- * never stay clear for a queue with tasks: whoever clears it looks again.
+ * There is a catch. An insertion made in ops.enqueue() takes effect only when
+ * the callback has returned, so for a moment a set bit stands for a task that
+ * is not there yet. Hence: only a queue's own CPU clears its bit, under its
+ * run-queue lock, which the insertion holds as well; a thief that finds the
+ * queue empty leaves the bit, says so (thief_missed), and looks a second time
+ * before it rests. The tick of the owner repairs what is left: a task that was
+ * queued from another run queue, or a thief that gave up too early.
  */
 #ifndef FULCRUM_DOMAIN_H
 #define FULCRUM_DOMAIN_H
@@ -47,29 +52,32 @@ static __always_inline s32 domain_cpu(u32 domain, u32 bit)
 	return topo.domain[domain & (FULCRUM_MAX_DOMAINS - 1)].cpus[bit & 63];
 }
 
-/* Call after an insertion and a full barrier. */
+/* Call with an insertion, before looking for idle CPUs. */
 static __always_inline void mark_work(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (READ_HINT(c->has_work))
-		return;
-	WRITE_HINT(c->has_work, 1);
-	__sync_fetch_and_or(&cpu_domain(cpu)->work, cpu_bit(cpu));
+	if (!READ_HINT(c->has_work)) {
+		WRITE_HINT(c->has_work, 1);
+		__sync_fetch_and_or(&cpu_domain(cpu)->work, cpu_bit(cpu));
+	}
+	full_barrier();
 }
 
-/* Call when a look into @cpu's queue found nothing to take. */
-static __always_inline void unmark_work_if_empty(s32 cpu)
+/* Sets the work bit right; for the queue's own CPU, under its run-queue lock. */
+static __always_inline bool recheck_work(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (!READ_HINT(c->has_work) || kf_nr_queued(cpu_queue(cpu)) > 0)
-		return;
-	__sync_fetch_and_and(&cpu_domain(cpu)->work, ~cpu_bit(cpu));
-	WRITE_HINT(c->has_work, 0);
-	full_barrier();
-	if (kf_nr_queued(cpu_queue(cpu)) > 0)
+	if (kf_nr_queued(cpu_queue(cpu)) > 0) {
 		mark_work(cpu);
+		return true;
+	}
+	if (READ_HINT(c->has_work)) {
+		WRITE_HINT(c->has_work, 0);
+		__sync_fetch_and_and(&cpu_domain(cpu)->work, ~cpu_bit(cpu));
+	}
+	return false;
 }
 
 static __always_inline void mark_idle(s32 cpu)

@@ -81,7 +81,6 @@ static __always_inline void hotplug_drain(s32 cpu)
 		if (!scx_bpf_dsq_move_vtime(queue_iterator(), p, cpu_queue(to), 0))
 			continue;
 		stat_inc(rehomed);
-		full_barrier();
 		mark_work(to);
 		kf_kick(to, KENUM(scx_kick_flags, SCX_KICK_IDLE));
 	}
@@ -93,7 +92,7 @@ static __always_inline void hotplug_offline(s32 cpu)
 	unmark_idle(cpu);
 	full_barrier();
 	hotplug_drain(cpu);
-	unmark_work_if_empty(cpu);
+	recheck_work(cpu);
 }
 
 #endif /* FULCRUM_HOTPLUG_H */

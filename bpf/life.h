@@ -65,6 +65,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	queue_clock_advance(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;
 	c->next_taken = 0;
+	c->looked_twice = 0;
 	c->yielded = 0;
 	WRITE_HINT(c->curr_vruntime, t->vruntime);
 	WRITE_HINT(c->curr_deadline, t->deadline);

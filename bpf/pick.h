@@ -17,13 +17,11 @@
 
 static __always_inline bool pick_own(s32 cpu)
 {
-	if (!READ_HINT(cpu_state(cpu)->has_work))
-		return false;
 	if (kf_move_to_local(cpu_queue(cpu))) {
 		stat_inc(own_moves);
 		return true;
 	}
-	unmark_work_if_empty(cpu);
+	recheck_work(cpu);
 	return false;
 }
 
@@ -75,12 +73,22 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 	return queued && pick_own(cpu);
 }
 
-/* Nothing to run: says so, then looks once more (domain.h). */
+/*
+ * Nothing to run: says so, then looks once more. A miss may be a task whose
+ * insertion is under way, so the first miss is followed by a second look.
+ */
 static __always_inline void pick_idle(s32 cpu)
 {
+	struct cpu_state *c = cpu_state(cpu);
+	u64 misses = this_cpu()->stats.steal_misses;
+
 	mark_idle(cpu);
 	if (pick_own(cpu) || steal_when_idle(cpu))
 		return;
+	if (misses != this_cpu()->stats.steal_misses && !c->looked_twice) {
+		c->looked_twice = 1;
+		kf_kick(cpu, KENUM(scx_kick_flags, SCX_KICK_IDLE));
+	}
 	stat_inc(idles);
 }
 
@@ -120,13 +128,30 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 	return kf_head_vtime(cpu_queue(cpu), &head) && vtime_before(head, t->deadline);
 }
 
+/* A thief looked here before the task had arrived, and may have gone idle. */
+static __always_inline void pick_call_thief(s32 cpu)
+{
+	u64 idle = READ_HINT(cpu_domain(cpu)->idle);
+	s32 thief;
+
+	WRITE_HINT(cpu_state(cpu)->thief_missed, 0);
+	if (!idle)
+		return;
+	thief = domain_cpu(cpu_topology(cpu)->domain, lowest_bit(idle));
+	WRITE_HINT(cpu_state(thief)->pull_from, cpu + 1);
+	stat_inc(idle_kicks);
+	kf_kick(thief, KENUM(scx_kick_flags, SCX_KICK_IDLE));
+}
+
 static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 {
 	s32 cpu = kf_task_cpu(p);
 
 	task_charge(p, t);
-	if (!READ_HINT(cpu_state(cpu)->has_work))
+	if (!recheck_work(cpu))
 		queue_clock_advance(cpu, t->vruntime);
+	else if (READ_HINT(cpu_state(cpu)->thief_missed))
+		pick_call_thief(cpu);
 	if (pick_wants_tick_end(t, cpu)) {
 		stat_inc(tick_ends);
 		kf_set_slice(p, 0);

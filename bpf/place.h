@@ -83,7 +83,6 @@ static __always_inline s32 place(struct task_struct *p, struct task_ctx *t, s32 
 	}
 	kf_insert_vtime(p, cpu_queue(cpu), place_slice(t), deadline, enq_flags);
 	stat_inc(enqueues);
-	full_barrier();
 	mark_work(cpu);
 	/* The kernel reschedules the task's own CPU; another one has to be told. */
 	if (cpu != kf_task_cpu(p))

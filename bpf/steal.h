@@ -8,9 +8,9 @@
  * if that is due earlier than its own best; this is what gives N + 1 busy
  * tasks on N CPUs equal shares.
  *
- * Invariant: every loop is bounded and every look either takes a task or
- * leaves the queue's work bit right (domain.h). The kernel moves only tasks
- * that may run here, so stealing needs no affinity test of its own.
+ * Invariant: every loop is bounded, and a thief never touches another queue's
+ * work bit (domain.h). The kernel moves only tasks that may run here, so
+ * stealing needs no affinity test of its own.
  */
 #ifndef FULCRUM_STEAL_H
 #define FULCRUM_STEAL_H
@@ -27,7 +27,7 @@ static __always_inline bool steal_from(s32 victim)
 	if (kf_move_to_local(cpu_queue(victim)))
 		return true;
 	stat_inc(steal_misses);
-	unmark_work_if_empty(victim);
+	WRITE_HINT(cpu_state(victim)->thief_missed, 1);
 	return false;
 }
 
@@ -135,10 +135,8 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 
 	if (partner < 0)
 		return false;
-	if (!kf_head_vtime(cpu_queue(partner), &theirs)) {
-		unmark_work_if_empty(partner);
+	if (!kf_head_vtime(cpu_queue(partner), &theirs))
 		return false;
-	}
 	theirs += vtime_carry(queue_clock(partner), queue_clock(cpu));
 	if (!vtime_before(theirs, deadline) || !steal_from(partner))
 		return false;
