@@ -4,7 +4,8 @@
 #
 # usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
 set -euo pipefail
-# shellcheck source=tests/guest/lib.sh
+# shellcheck disable=SC2317  # the steps are called by their names
+# shellcheck source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 CPUS=$(nproc)
 

@@ -10,6 +10,8 @@ T=$(mktemp -d /tmp/fulcrum-check.XXXXXX)
 AGENT='' STEPS=0 FAILED=0
 # Seconds that nothing here may take; hit only by what hangs.
 GUARD=120
+# The kernel ejects a scheduler that lets a task wait this long; a third of the usual, so that a stall shows.
+WATCHDOG_MS=10000
 
 # fail REASON... : for use as "COMMAND || fail REASON || return".
 fail() {
@@ -81,7 +83,7 @@ await() {
 attached_or_gone() { attached || agent_gone; }
 
 agent_start() {
-	scx_fulcrum "$@" >"$T/agent.log" 2>&1 &
+	SCX_TIMEOUT_MS=$WATCHDOG_MS scx_fulcrum >"$T/agent.log" 2>&1 &
 	AGENT=$!
 	await "$GUARD" attached_or_gone || fail "not attached after $GUARD s: state $(state)" || return
 	if agent_gone; then
