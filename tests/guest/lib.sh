@@ -28,6 +28,11 @@ step() {
 	STEPS=$((STEPS + 1))
 	: >"$T/detail"
 	rm -f "$T/reason"
+	if agent_gone; then
+		FAILED=$((FAILED + 1))
+		echo "not ok $name - not run: scx_fulcrum has ended"
+		return
+	fi
 	if "$@" >"$T/out" 2>&1 && still_ours; then
 		echo "ok $name - $(cat "$T/detail") ($((SECONDS - began)) s)"
 		return

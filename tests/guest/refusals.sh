@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # When scx_fulcrum must refuse to start in a VM that could run it: each time with one line that helps, an exit code of its
 # own and nothing changed. lib.sh knows how steps are run and reported.
-set -euo pipefail
 # shellcheck disable=SC2317  # the steps are called by their names
-# shellcheck source=lib.sh
+set -euo pipefail
+# shellcheck source=tests/guest/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # refused CODE PATTERN COMMAND... : it ends at once with CODE and one line that matches PATTERN; the kernel's state stays.

@@ -9,6 +9,7 @@ use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// A kernel of `scripts/kernels`, or one in the cache.
 #[derive(Clone, Debug)]
@@ -17,6 +18,9 @@ pub struct Kernel {
     /// Why it can't run, if it can't.
     pub missing: Option<String>,
 }
+
+/// Held while a VM runs: it uses the whole machine.
+static MACHINE: Mutex<()> = Mutex::new(());
 
 /// What a command in a VM printed, and how it ended.
 pub struct Run {
@@ -87,6 +91,7 @@ fn bin_dir() -> PathBuf {
 /// Run a command in a VM. Each line is printed as it comes, so that a person
 /// sees how far it is.
 pub fn vm(title: &str, options: &[&str], command: &[&str]) -> Result<Run, Failed> {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = format!(
         "PATH={}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         bin_dir().display()
@@ -162,9 +167,9 @@ pub fn skipped(name: impl Into<String>, reason: &str) -> Trial {
     Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason)))
 }
 
-/// Run the tests one after the other: a VM uses the whole machine.
+/// Run the tests one after the other. Not by asking for one thread: then the
+/// test's name would be printed first and its result after all that it printed.
 pub fn run(trials: Vec<Trial>) -> Conclusion {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    let arguments = Arguments::from_args();
     libtest_mimic::run(&arguments, trials)
 }
