@@ -2,6 +2,7 @@
  * The host's end of one VM: knows how to start QEMU, hand the job to vm-init.c in the guest, pass the command's output
  * on as it comes, keep the time limits, and stop QEMU for certain.
  *
+ * vm-host --tsc-khz: prints this machine's time-stamp counter rate, which is the guest's too when QEMU emulates the CPU.
  * vm-host BOOT_SEC RUN_SEC JOB_FILE RESULT_FILE QEMU_LOG QEMU ARG...
  * QEMU finds the guest's port as file descriptor 3. The result file gets one word: exit, timeout, boot-timeout, died,
  * or "failed MESSAGE"; the exit code is the command's own for exit, 124 for timeout, else 125.
@@ -21,6 +22,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 static pid_t qemu = -1;
 static const char *result_file;
@@ -143,12 +145,42 @@ static void get(int fd, char *buf, size_t len, const double *deadline, int ready
 	}
 }
 
+/* The counter and the clock read as near to each other as this machine lets us. */
+static void tsc_and_time(uint64_t *tsc, double *t)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t a = __rdtsc();
+		double n = now();
+		uint64_t b = __rdtsc();
+		if (b - a < best) {
+			best = b - a;
+			*tsc = a + (b - a) / 2;
+			*t = n;
+		}
+	}
+}
+
+static int print_tsc_khz(void)
+{
+	uint64_t c0, c1;
+	double t0, t1;
+
+	tsc_and_time(&c0, &t0);
+	usleep(200000);
+	tsc_and_time(&c1, &t1);
+	return printf("%.0f\n", (c1 - c0) / (t1 - t0) / 1000) < 0;
+}
+
 int main(int argc, char **argv)
 {
 	static char buf[1 << 16];
 	int pair[2], ready = 0;
 	uint32_t len;
 
+	if (argc == 2 && !strcmp(argv[1], "--tsc-khz"))
+		return print_tsc_khz();
 	if (argc < 7)
 		return 2;
 	result_file = argv[4];
