@@ -9,6 +9,9 @@ use crate::exit::{self, ExitCode, Failure, Outcome};
 /// Longest watchdog timeout that the kernel accepts, in milliseconds.
 pub const MAX_TIMEOUT_MS: u32 = 30_000;
 
+/// Slice if the user names none, in microseconds.
+pub const DEFAULT_SLICE_US: u64 = 3_000;
+
 const MIN_TIMEOUT_MS: u32 = 100;
 const MAX_DUMP_LEN: i64 = 1 << 20;
 const ABOUT: &str = "A fair, low-latency sched_ext CPU scheduler. Runs in the foreground until \
@@ -42,9 +45,9 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
     /// CPU time that a busy task of normal weight gets at a time, in microseconds
-    /// (100 to 100000) [default: the scheduler's own, 3000]
-    #[arg(short = 's', long, value_name = "US", value_parser = clap::value_parser!(u64).range(100..=100_000))]
-    pub slice_us: Option<u64>,
+    /// (100 to 100000)
+    #[arg(short = 's', long, value_name = "US", default_value_t = DEFAULT_SLICE_US, value_parser = clap::value_parser!(u64).range(100..=100_000))]
+    pub slice_us: u64,
 
     /// Schedule only tasks that ask for it with the policy SCHED_EXT
     #[arg(long)]
@@ -155,7 +158,7 @@ mod tests {
     #[test]
     fn flags_of_the_family_are_understood() {
         let cli = parsed("-s 700 --stats 0.5 --exit-dump-len 65536 --partial -v -v").unwrap();
-        assert_eq!(cli.run.slice_us, Some(700));
+        assert_eq!(cli.run.slice_us, 700);
         assert_eq!(cli.run.stats, Some(Duration::from_millis(500)));
         assert_eq!(cli.run.exit_dump_len, 65_536);
         assert!(cli.run.partial);

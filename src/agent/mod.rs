@@ -72,7 +72,7 @@ pub fn run(args: &RunArgs, stop: &Receiver<()>) -> Outcome<()> {
 fn config(args: &RunArgs) -> Outcome<Config> {
     let timeout = std::env::var("SCX_TIMEOUT_MS").ok();
     Ok(Config {
-        slice_ns: args.slice_us.map(|us| us * 1000),
+        slice_ns: args.slice_us * 1000,
         partial: args.partial,
         timeout_ms: args.timeout_ms(timeout.as_deref())?,
         exit_dump_len: args.exit_dump_len,
@@ -152,13 +152,20 @@ impl Agent<'_> {
         })?;
         let topology = Topology::read(&self.view);
         let mut storage = Storage::uninit();
+        let started = Instant::now();
         let (config, features) = (&self.config, &self.features);
         let mut scheduler =
             Scheduler::load(&mut storage, config, features, &topology, hotplug_seq)?;
         if self.stop.try_recv().is_ok() {
             return Ok(End::Stopped);
         }
+        let loaded = Instant::now();
         scheduler.attach()?;
+        log::debug!(
+            "loaded and verified in {} ms, attached in {} ms",
+            (loaded - started).as_millis(),
+            loaded.elapsed().as_millis()
+        );
         if let Some(info) = scheduler.exit_info() {
             return self.ended(&info, ExitCode::Enable);
         }

@@ -11,6 +11,9 @@ use super::view::{SchedExt, SystemView};
 /// Where the kernel's type information lies.
 pub const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 
+/// What the name of our scheduler in `root/ops` starts with.
+const OWN_NAME: &str = "fulcrum_";
+
 /// First kernel with sched_ext.
 const FIRST_KERNEL: (u32, u32) = (6, 12);
 
@@ -257,8 +260,13 @@ pub fn second_instance(holder: &str) -> Finding {
 
 fn other_scheduler(view: &SystemView) -> Finding {
     const TOPIC: &str = "active scheduler";
+    let own = |ops: &str| ops.starts_with(OWN_NAME) && matches!(lock::held_by(view), Ok(Some(_)));
     match view.sched_ext() {
         SchedExt::Absent | SchedExt::Disabled => Finding::ok(TOPIC, "none loaded"),
+        SchedExt::Active { ops, .. } if own(&ops) => Finding::ok(
+            TOPIC,
+            format!("{ops}, of the scx_fulcrum that runs already"),
+        ),
         SchedExt::Active { state, ops } => {
             let name = if ops.is_empty() {
                 "without a name"
@@ -439,9 +447,18 @@ mod tests {
 
     #[test]
     fn a_second_instance_is_told_by_its_holder() {
-        let tree = good();
+        let tree = good()
+            .file("sys/kernel/sched_ext/state", "enabled\n")
+            .file("sys/kernel/sched_ext/root/ops", "fulcrum_0.1.0\n");
+        assert_eq!(failure(&tree).code, ExitCode::OtherScheduler);
         let _lock = lock::acquire(&tree.view()).unwrap();
-        let failure = failure(&tree);
+        let report = check(&tree.view());
+        let failures = report
+            .findings
+            .iter()
+            .filter(|f| matches!(f.verdict, Verdict::Fail(_)));
+        assert_eq!(failures.count(), 1);
+        let failure = report.failure().unwrap();
         assert_eq!(failure.code, ExitCode::SecondInstance);
         assert!(
             failure

@@ -42,8 +42,8 @@ pub type Storage = MaybeUninit<OpenObject>;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// CPU time that a busy task of normal weight gets at a time, in
-    /// nanoseconds (100,000 to 100,000,000); `None`: the BPF program's own.
-    pub slice_ns: Option<u64>,
+    /// nanoseconds (100,000 to 100,000,000).
+    pub slice_ns: u64,
     /// Schedule tasks of policy SCHED_EXT only.
     pub partial: bool,
     /// The kernel's watchdog timeout in milliseconds, at most 30,000; `None`:
@@ -230,9 +230,7 @@ fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology
             "the BPF program has no data section: rebuild scx_fulcrum",
         )
     })?;
-    if let Some(slice_ns) = config.slice_ns {
-        data.knobs.slice_ns = slice_ns;
-    }
+    data.knobs.slice_ns = config.slice_ns;
     fill_topology(&mut data.topo, topology);
     Ok(())
 }

@@ -70,3 +70,54 @@ fn the_topology_is_laid_out_for_the_bpf_program() {
         }
     }
 }
+
+#[test]
+fn what_is_set_before_loading_is_what_was_asked_for() {
+    let mut storage = Storage::uninit();
+    let mut open = FulcrumSkelBuilder::default()
+        .open(&mut storage)
+        .expect("a readable object");
+    let own_slice = open
+        .maps
+        .data_data
+        .as_deref()
+        .map(|data| data.knobs.slice_ns);
+    assert_eq!(own_slice, Some(crate::cli::DEFAULT_SLICE_US * 1000));
+
+    let topology = Topology {
+        domains: vec![Domain {
+            node: 0,
+            cpus: vec![0, 1],
+        }],
+        llcs: 1,
+        nodes: 1,
+        online: 2,
+        notes: Vec::new(),
+    };
+    let config = Config {
+        slice_ns: 700_000,
+        partial: true,
+        timeout_ms: Some(5000),
+        exit_dump_len: 65_536,
+    };
+    set_ops(&mut open, &config, &Features::default(), 7);
+    set_data(&mut open, &config, &topology).expect("a data section");
+    set_dump_len(&mut open, &config).expect("a resizable dump");
+
+    let ops = open.struct_ops.fulcrum_ops();
+    assert_eq!(
+        (ops.timeout_ms, ops.exit_dump_len, ops.hotplug_seq),
+        (5000, 65_536, 7)
+    );
+    assert_eq!(ops.flags, 0, "a kernel without flags must get none");
+    let name = text(ops.name.iter().map(|&c| c as u8));
+    assert_eq!(name, format!("fulcrum{}", name_suffix(crate::BUILD_ID)));
+    let data = open.maps.data_data.as_deref().expect("a data section");
+    assert_eq!((data.knobs.slice_ns, data.topo.nr_domains), (700_000, 1));
+    let dump_len = open
+        .maps
+        .rodata_data
+        .as_deref()
+        .map(|rodata| rodata.uei_dump_len);
+    assert_eq!(dump_len, Some(65_536));
+}
