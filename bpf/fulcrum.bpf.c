@@ -132,6 +132,7 @@ void STRUCT_OP(fulcrum_tick, struct task_struct *p)
 {
 	struct task_ctx *t = task_ctx(p);
 
+	kf_learn_interrupt_bits();
 	if (t)
 		pick_tick(p, t);
 }

@@ -68,9 +68,7 @@ KFUNC u32 bpf_cpumask_any_and_distribute(const struct cpumask *src1,
 					 const struct cpumask *src2) KFUNC_ATTR;
 
 #ifndef FULCRUM_SIM
-/* Per-CPU variables; nmi_nesting came with the preempt_count layout of 7.3. */
-extern const int __preempt_count __ksym __weak;
-extern const unsigned int nmi_nesting __ksym __weak;
+extern const int __preempt_count __ksym __weak;	/* a per-CPU variable */
 #endif
 
 /* Puts @p at the tail of a FIFO queue: the local queue of its CPU. */
@@ -251,20 +249,39 @@ static __always_inline u32 kf_nr_cpu_ids(void)
 
 #ifndef FULCRUM_SIM
 /*
+ * Which bits of preempt_count say that an interrupt runs: hardirq, NMI and
+ * serving-softirq. The first two moved in 7.3, and nothing in BTF tells, so
+ * the layout is learned from a tick, which comes from a timer interrupt.
+ */
+#define IN_SOFTIRQ		(1 << 8)
+#define IN_IRQ_BEFORE_7_3	0x00ff0000
+#define IN_IRQ_SINCE_7_3	0x1f000000
+
+u32 in_interrupt_bits;		/* 0: not learned yet */
+
+static __always_inline void kf_learn_interrupt_bits(void)
+{
+	u32 count;
+
+	if (in_interrupt_bits || !kfunc_exists(&__preempt_count))
+		return;
+	count = *(int *)bpf_this_cpu_ptr(&__preempt_count);
+	/* The newer layout counts something else in the older one's bits. */
+	if (count & IN_IRQ_SINCE_7_3)
+		in_interrupt_bits = IN_IRQ_SINCE_7_3 | IN_SOFTIRQ;
+	else if (count & IN_IRQ_BEFORE_7_3)
+		in_interrupt_bits = IN_IRQ_BEFORE_7_3 | IN_SOFTIRQ;
+}
+
+/*
  * Does the current task itself run here, rather than an interrupt above it?
- * Tested on the hardirq, NMI and serving-softirq bits of preempt_count, whose
- * places changed in 7.3. Where the kernel hides the counter the answer is no.
+ * "No" where the kernel does not show it, or it isn't learned yet.
  */
 static __always_inline bool kf_in_task(void)
 {
-	const u32 serving_softirq = 1 << 8;
-	u32 interrupts = 0x00ff0000 | serving_softirq;
-
-	if (!kfunc_exists(&__preempt_count))
+	if (!in_interrupt_bits || !kfunc_exists(&__preempt_count))
 		return false;
-	if (kfunc_exists(&nmi_nesting))
-		interrupts = 0x1f000000 | serving_softirq;
-	return !(*(int *)bpf_this_cpu_ptr(&__preempt_count) & interrupts);
+	return !(*(int *)bpf_this_cpu_ptr(&__preempt_count) & in_interrupt_bits);
 }
 #endif
 

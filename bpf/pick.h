@@ -98,6 +98,8 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 	struct task_ctx *t = runnable ? task_ctx(prev) : NULL;
 
 	stat_inc(dispatches);
+	/* We are only asked when the local queue is empty. */
+	cpu_state(cpu)->next_taken = 0;
 	if (t) {
 		task_charge(prev, t);
 		if (pick_among(cpu, prev, t))
