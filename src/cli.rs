@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The command line: flags, their ranges, and what they ask for.
 
 use std::time::Duration;

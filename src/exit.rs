@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How the command ends: one table of exit codes, and the error that carries one.
 
 use std::fmt;

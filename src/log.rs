@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Log lines on standard error, one a message.
 //!
 //! Writing never panics: a closed standard error must not take the scheduler
@@ -11,7 +12,15 @@ struct StandardError;
 
 impl Log for StandardError {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.level() <= log::max_level()
+        // Libraries report as warnings what is none to users, such as a
+        // client of the statistics that hangs up.
+        let ours = metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
+        let limit = if ours || verbose() {
+            log::max_level()
+        } else {
+            LevelFilter::Off
+        };
+        metadata.level() <= limit
     }
 
     fn log(&self, record: &Record<'_>) {
@@ -33,6 +42,11 @@ impl Log for StandardError {
 /// Write a text of several lines as it is, such as a debug dump.
 pub fn block(text: &str) {
     let _ = writeln!(std::io::stderr(), "\n{text}\n");
+}
+
+/// Whether details are shown.
+pub fn verbose() -> bool {
+    log::max_level() >= LevelFilter::Debug
 }
 
 /// Send the `log` macros of this process to standard error. `verbose` counts

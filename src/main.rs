@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The command `scx_fulcrum`.
 
 use std::io::{self, Write};

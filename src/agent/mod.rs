@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The agent's one loop: load, attach, wait, detach.
 //!
 //! It decides nothing about scheduling. It waits for three things, a signal,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's list format for sets of CPUs: `0-3,8,10-11`.
 
 /// Parse a CPU list into ascending CPU numbers without repeats.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The checks of [`super::preflight`] as a list for people.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Why the kernel ended the scheduler: what its exit information means.
 
 use crate::exit::{ExitCode, Failure};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the running kernel offers, read from its BTF: the values of
 //! sched_ext's constants, and which functions the BTF fault of some builds
 //! hides from BPF programs.

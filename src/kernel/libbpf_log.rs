@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What libbpf prints: kept for the error message, shown with `-v`.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! At most one scx_fulcrum at a time: a lock file that says who holds it.
 //!
 //! The lock ends with the process, however it ends; the file stays.

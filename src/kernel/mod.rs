@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Everything that touches the kernel: what it offers, loading the scheduler
 //! into it, and what it says when it throws the scheduler out.
 
@@ -9,7 +10,7 @@ pub mod libbpf_log;
 pub mod lock;
 pub mod preflight;
 pub mod scheduler;
-mod skeleton;
+pub(crate) mod skeleton;
 pub mod topology;
 pub mod view;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whether this machine can run the scheduler: one small check a condition,
 //! each a pure function of what the machine's files say. Nothing is changed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The loaded scheduler: open, load, attach, look at, detach.
 //!
 //! All that is written into the BPF program's memory is written before it is
@@ -237,7 +238,7 @@ fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology
 
 /// Write the domains where the BPF program reads them. The limits of `topo`
 /// hold by the invariant of [`Topology`]; what exceeded them would be left out.
-fn fill_topology(topo: &mut types::topology, topology: &Topology) {
+pub(crate) fn fill_topology(topo: &mut types::topology, topology: &Topology) {
     let domains = &topology.domains;
     for (number, (to, domain)) in topo.domain.iter_mut().zip(domains).enumerate() {
         to.node_first = domains.partition_point(|other| other.node < domain.node) as u16;
@@ -267,8 +268,8 @@ fn set_dump_len(open: &mut OpenFulcrumSkel<'_>, config: &Config) -> libbpf_rs::R
 
 fn load_failure(step: &str, error: &libbpf_rs::Error) -> Failure {
     let log = libbpf_log::take();
-    for line in &log {
-        log::error!("{line}");
+    if !log.is_empty() && !crate::log::verbose() {
+        crate::log::block(&log.join("\n"));
     }
     let hint = match errno(error) {
         Some(libc::EPERM | libc::EACCES) if log.is_empty() => "run it as root",

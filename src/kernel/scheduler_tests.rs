@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Pure parts of loading: names, error numbers, the topology's layout.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Made-up machines for unit tests: a temporary `/proc` and `/sys`, and BTF
 //! written byte by byte.
 

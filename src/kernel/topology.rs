@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which CPUs share a cache: the machine cut into domains.
 //!
 //! Invariant: every possible CPU, online or not, is in exactly one domain;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Topologies of made-up machines, odd ones above all.
 
 use super::*;

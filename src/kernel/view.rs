@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The machine as `/proc`, `/sys` and `/run` show it, read below a root that
 //! tests replace by a made-up tree.
 

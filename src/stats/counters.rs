@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The counters of `struct fulcrum_stats`, summed over CPUs, and differences
 //! between two looks at them.
 

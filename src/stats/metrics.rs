@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The figures that people and tools see: what happened in one interval.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the scheduler did: counters, figures made of them, and the ways in
 //! which they reach people and tools.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `--monitor`: shows the figures of the scheduler that runs already.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Serves the figures on the socket and in the protocol that scx tools know.
 
 use std::fs;
