@@ -11,14 +11,32 @@ use libbpf_rs::ReferencesType;
 use libbpf_rs::btf::types::{Enum, Enum64, Func, FuncProto, Ptr};
 use libbpf_rs::btf::{Btf, BtfType};
 
-/// Functions without which the scheduler can't work and which nothing else
-/// can stand in for.
-pub const INDISPENSABLE: &[&str] = &["scx_bpf_create_dsq"];
+/// What the scheduler can't do without, as groups of functions one of which
+/// must be callable: those of `bpf/kfuncs.h` that end in doing nothing.
+pub const INDISPENSABLE: &[&[&str]] = &[
+    &["scx_bpf_create_dsq"],
+    &[
+        "scx_bpf_dsq_insert___v2",
+        "scx_bpf_dsq_insert",
+        "scx_bpf_dispatch",
+    ],
+    &[
+        "__scx_bpf_dsq_insert_vtime",
+        "scx_bpf_dsq_insert_vtime",
+        "scx_bpf_dispatch_vtime",
+    ],
+    &[
+        "scx_bpf_dsq_move_to_local___v2",
+        "scx_bpf_dsq_move_to_local",
+        "scx_bpf_consume",
+    ],
+];
 
 /// The parts of the kernel's type information that loading depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     values: HashMap<String, u64>,
+    callable: BTreeSet<String>,
     hidden: BTreeSet<String>,
 }
 
@@ -42,8 +60,12 @@ impl Features {
             return;
         };
         if let Ok(function) = Func::try_from(kind) {
-            if hides_argument(btf, name, &function) {
+            if !is_sched_ext_function(name) {
+                // Only sched_ext's functions matter.
+            } else if hides_argument(btf, &function) {
                 self.hidden.insert(name.to_string());
+            } else {
+                self.callable.insert(name.to_string());
             }
         } else if !name.starts_with("scx_") {
             // Only sched_ext's enumerations matter.
@@ -73,18 +95,24 @@ impl Features {
     pub fn hidden_functions(&self) -> impl Iterator<Item = &str> {
         self.hidden.iter().map(String::as_str)
     }
+
+    /// The groups of [`INDISPENSABLE`] of which no function is callable.
+    pub fn missing_functions(&self) -> impl Iterator<Item = &'static [&'static str]> {
+        let missing = |group: &&&[&str]| !group.iter().any(|name| self.callable.contains(*name));
+        INDISPENSABLE.iter().filter(missing).copied()
+    }
 }
 
-/// Whether a function that BPF programs should see still carries the hidden
-/// argument that the verifier adds. Correct BTF has it only on the twin of
-/// the function whose name ends with `_impl`.
-fn hides_argument(btf: &Btf<'_>, name: &str, function: &Func<'_>) -> bool {
-    let is_scx = ["scx_bpf_", "__scx_bpf_", "bpf_iter_scx_"]
-        .iter()
-        .any(|p| name.starts_with(p));
-    if !is_scx || name.ends_with("_impl") {
-        return false;
-    }
+/// Whether a function is sched_ext's and for BPF programs to call: not the
+/// twin with the verifier's argument, whose name ends with `_impl`.
+fn is_sched_ext_function(name: &str) -> bool {
+    const PREFIXES: &[&str] = &["scx_bpf_", "__scx_bpf_", "bpf_iter_scx_"];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with("_impl")
+}
+
+/// Whether a function that BPF programs should see still carries the argument
+/// that the verifier adds, which correct BTF shows on the twin only.
+fn hides_argument(btf: &Btf<'_>, function: &Func<'_>) -> bool {
     let Ok(prototype) = FuncProto::try_from(function.referenced_type()) else {
         return false;
     };
@@ -141,6 +169,24 @@ mod tests {
         let features = features(btf);
         let hidden: Vec<_> = features.hidden_functions().collect();
         assert_eq!(hidden, ["scx_bpf_create_dsq", "scx_bpf_kick_cpu"]);
+    }
+
+    #[test]
+    fn one_callable_function_a_group_is_enough() {
+        let mut btf = BtfWriter::new();
+        let aux = btf.structure("bpf_prog_aux", &["x"]);
+        let pointer = btf.pointer(aux);
+        btf.function("scx_bpf_create_dsq", &[("id", 0)]);
+        btf.function("scx_bpf_dsq_insert___v2", &[("p", 0), ("aux", pointer)]);
+        btf.function("scx_bpf_dsq_insert", &[("p", 0)]);
+        btf.function("scx_bpf_dispatch_vtime", &[("p", 0)]);
+        btf.function(
+            "scx_bpf_dsq_move_to_local___v2",
+            &[("id", 0), ("aux", pointer)],
+        );
+        let features = features(btf);
+        let missing: Vec<_> = features.missing_functions().collect();
+        assert_eq!(missing, [INDISPENSABLE[3]]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::exit::{ExitCode, Failure};
 
-use super::features::{Features, INDISPENSABLE};
+use super::features::Features;
 use super::lock;
 use super::topology::MAX_CPUS;
 use super::view::{SchedExt, SystemView};
@@ -194,32 +194,33 @@ fn hidden_functions(features: &Result<Features, String>) -> Finding {
     let Ok(features) = features else {
         return Finding::warn(TOPIC, "can't be checked without BTF", "");
     };
-    let hidden: Vec<&str> = features.hidden_functions().collect();
+    let missing: Vec<_> = features
+        .missing_functions()
+        .map(|group| group.join(" or "))
+        .collect();
+    let hidden: Vec<_> = features.hidden_functions().collect();
+    if !missing.is_empty() {
+        let cause = if hidden.is_empty() {
+            ""
+        } else {
+            ": this build's BTF is faulty"
+        };
+        return Finding::fail(
+            TOPIC,
+            ExitCode::HiddenFunction,
+            format!(
+                "the kernel offers BPF programs no {}{cause}",
+                missing.join(", no ")
+            ),
+            "boot another build: 7.0 or older, 7.3 or newer, or one built with pahole >= 1.31",
+        );
+    }
     if hidden.is_empty() {
         return Finding::ok(TOPIC, "all sched_ext functions are callable");
     }
-    let needed: Vec<&str> = hidden
-        .iter()
-        .copied()
-        .filter(|name| INDISPENSABLE.contains(name))
-        .collect();
-    if needed.is_empty() {
-        let detail = format!(
-            "faulty BTF hides {} sched_ext functions, fallbacks are used ({})",
-            hidden.len(),
-            hidden.join(" ")
-        );
-        return Finding::warn(TOPIC, detail, "");
-    }
-    Finding::fail(
-        TOPIC,
-        ExitCode::HiddenFunction,
-        format!(
-            "faulty BTF of this kernel build hides {} (no substitute)",
-            needed.join(", ")
-        ),
-        "boot another build: 7.0 or older, 7.3 or newer, or one built with pahole >= 1.31",
-    )
+    let (count, names) = (hidden.len(), hidden.join(" "));
+    let detail = format!("faulty BTF hides {count} functions, fallbacks are used ({names})");
+    Finding::warn(TOPIC, detail, "")
 }
 
 fn jit(view: &SystemView) -> Finding {
@@ -325,6 +326,7 @@ fn cpu_count(view: &SystemView) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::features::INDISPENSABLE;
     use crate::kernel::testing::{BtfWriter, Tree};
 
     fn good() -> Tree {
@@ -346,6 +348,10 @@ mod tests {
         btf.enumeration("scx_ops_flags", &[("SCX_OPS_ENQ_LAST", 2)]);
         for name in hidden {
             btf.function(name, &[("x", 0), ("aux", pointer)]);
+        }
+        let needed = INDISPENSABLE.iter().flat_map(|group| group.iter());
+        for name in needed.filter(|name| !hidden.contains(name)) {
+            btf.function(name, &[("x", 0)]);
         }
         btf.finish()
     }
