@@ -7,6 +7,7 @@
 GUEST=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 SCX=/sys/kernel/sched_ext
 T=$(mktemp -d /tmp/fulcrum-check.XXXXXX)
+mkfifo "$T/silence"
 AGENT='' STEPS=0 FAILED=0
 # Seconds that nothing here may take; hit only by what hangs.
 GUARD=120
@@ -60,11 +61,21 @@ finish() {
 # What the kernel has said since this check began.
 kernel_log() { dmesg | sed -n '/fulcrum-check: begin/,$p'; }
 
-state() { cat "$SCX/state" 2>/dev/null || echo none; }
-ops() { cat "$SCX/root/ops" 2>/dev/null || echo none; }
+# A file's first line in LINE. No process is started for it: a fork can take seconds on a machine full of stress.
+first_line() { { read -r LINE <"$1"; } 2>/dev/null || LINE=none; }
+state() { first_line "$SCX/state" && echo "$LINE"; }
+ops() { first_line "$SCX/root/ops" && echo "$LINE"; }
 
-# Whether the scheduler is ours and has never been another one since it was started.
-attached() { [[ $(state) == enabled && $(ops) == fulcrum* ]]; }
+# Sleeps, likewise without a process.
+nap() { read -rt "$1" <>"$T/silence" || true; }
+
+# Whether the scheduler is ours.
+attached() {
+	first_line "$SCX/state"
+	[[ $LINE == enabled ]] || return
+	first_line "$SCX/root/ops"
+	[[ $LINE == fulcrum* ]]
+}
 
 agent_gone() { [[ -n $AGENT ]] && ! kill -0 "$AGENT" 2>/dev/null; }
 
@@ -81,7 +92,7 @@ await() {
 	shift
 	until "$@"; do
 		((SECONDS < until)) || return 1
-		sleep 0.05
+		nap 0.05
 	done
 }
 
@@ -108,4 +119,7 @@ agent_stop() {
 }
 
 # A process that has ended counts as gone although it was not waited for yet.
-gone() { [[ ! -e /proc/$1 ]] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
+gone() {
+	first_line "/proc/$1/stat"
+	[[ $LINE == none || $LINE == *') Z '* ]]
+}
