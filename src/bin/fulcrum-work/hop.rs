@@ -94,7 +94,7 @@ fn shove(crew: &Crew, cpus: &[usize], every_ns: u64, end: u64) -> Result<u64> {
     let mut dice = Dice(1);
     let mut hops = 0;
     let mut due = clock::now();
-    while due < end {
+    while clock::now() < end {
         for &pid in crew.pids() {
             let cpu = cpus[dice.roll(cpus.len())];
             if let Err(e) = CpuList::one(cpu).confine(pid) {
@@ -102,7 +102,7 @@ fn shove(crew: &Crew, cpus: &[usize], every_ns: u64, end: u64) -> Result<u64> {
             }
             hops += 1;
         }
-        due += every_ns;
+        due = (due + every_ns).max(clock::now());
         clock::sleep_until(due);
     }
     Ok(hops)

@@ -19,6 +19,7 @@ mod periodic;
 mod pipe;
 mod report;
 mod spread;
+mod tour;
 
 use anyhow::Result;
 use burn::Rate;
@@ -63,6 +64,8 @@ enum Workload {
     Hop(hop::HopArgs),
     /// Program the PC's timer to keep an instruction-count VM's clock fine
     Metronome(metronome::MetronomeArgs),
+    /// A short round of them for scripts/run
+    Tour(tour::TourArgs),
     /// Load another scheduler and hold it until SIGTERM
     Other(other::OtherArgs),
 }
@@ -86,6 +89,7 @@ fn run(cli: &Cli) -> Result<()> {
             return Ok(());
         }
         Workload::Other(args) => return other::other(args),
+        Workload::Tour(args) => return tour::tour(args),
         Workload::Hogs(args) => Box::new(hogs::hogs(args)?),
         Workload::Yielders(args) => Box::new(hogs::yielders(args)?),
         Workload::Sleepers(args) => Box::new(periodic::sleepers(args, rate())?),
