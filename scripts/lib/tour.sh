@@ -14,11 +14,7 @@ cleanup() {
 	rm -rf "$T"
 }
 
-tour() {
-	local name=$1
-	shift
-	fulcrum-work tour --name "$name" --program "$T/program" --save "$T/$name" "$@"
-}
+tour() { fulcrum-work tour --name "$1" --program "$T/program" --save "$T/$1"; }
 
 # A first round that isn't counted, so that compiler and tools come from memory for both schedulers.
 warm_up() {
@@ -29,7 +25,7 @@ warm_up() {
 
 start_fulcrum() {
 	local tries
-	scx_fulcrum --stats 2 > >(sed 's/^/    /') 2>"$T/agent.log" &
+	scx_fulcrum --stats 2 > >(sed -u 's/^/    /') 2>"$T/agent.log" &
 	AGENT=$!
 	for ((tries = 0; tries < 600; tries++)); do
 		if [[ $(cat "$SCX/root/ops" 2>/dev/null) == fulcrum* && $(cat "$SCX/state") == enabled ]]; then
@@ -63,12 +59,12 @@ main() {
 	start_fulcrum
 	sed 's/^/  /' "$T/agent.log"
 	printf '  %s: %s\n' "$SCX/root/ops" "$(cat "$SCX/root/ops")"
-	tour fulcrum --beside "$T/EEVDF" | tee "$T/both"
+	tour fulcrum
 	heading "scx_fulcrum is stopped (SIGTERM)"
 	stop_fulcrum
 	printf '  exit code 0, sched_ext is %s\n' "$(cat "$SCX/state")"
 	heading "the same work, in the same boot, lower is better"
-	sed '1,/^$/d' "$T/both"
+	fulcrum-work table "$T/EEVDF" "$T/fulcrum"
 }
 
 main "$@"

@@ -66,6 +66,8 @@ enum Workload {
     Metronome(metronome::MetronomeArgs),
     /// A short round of them for scripts/run
     Tour(tour::TourArgs),
+    /// Print what two tours have saved, side by side
+    Table(tour::TableArgs),
     /// Load another scheduler and hold it until SIGTERM
     Other(other::OtherArgs),
 }
@@ -90,6 +92,7 @@ fn run(cli: &Cli) -> Result<()> {
         }
         Workload::Other(args) => return other::other(args),
         Workload::Tour(args) => return tour::tour(args),
+        Workload::Table(args) => return tour::beside(args),
         Workload::Hogs(args) => Box::new(hogs::hogs(args)?),
         Workload::Yielders(args) => Box::new(hogs::yielders(args)?),
         Workload::Sleepers(args) => Box::new(periodic::sleepers(args, rate())?),

@@ -23,9 +23,14 @@ pub struct TourArgs {
     /// Keep the figures in this file
     #[arg(long)]
     save: PathBuf,
-    /// Print a table with the figures that this file holds, then ours
-    #[arg(long)]
-    beside: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct TableArgs {
+    /// What a tour has saved: the left column
+    left: PathBuf,
+    /// The right column
+    right: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -204,18 +209,22 @@ fn table(left: &Column, right: &Column) -> String {
 }
 
 pub fn tour(args: &TourArgs) -> Result<()> {
-    let ours = Column {
+    let column = Column {
         name: args.name.clone(),
         figures: measure(&args.program)?,
     };
-    fs::write(&args.save, serde_json::to_vec(&ours)?)
-        .with_context(|| format!("writing {}", args.save.display()))?;
-    if let Some(path) = &args.beside {
-        let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-        let theirs: Column = serde_json::from_slice(&text)
-            .with_context(|| format!("{} holds no figures of a tour", path.display()))?;
-        print!("\n{}", table(&theirs, &ours));
-    }
+    fs::write(&args.save, serde_json::to_vec(&column)?)
+        .with_context(|| format!("writing {}", args.save.display()))
+}
+
+fn saved(path: &Path) -> Result<Column> {
+    let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_slice(&text)
+        .with_context(|| format!("{} holds no figures of a tour", path.display()))
+}
+
+pub fn beside(args: &TableArgs) -> Result<()> {
+    print!("{}", table(&saved(&args.left)?, &saved(&args.right)?));
     Ok(())
 }
 
