@@ -42,7 +42,6 @@ KFUNC int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flag
 KFUNC struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) KFUNC_ATTR;
 KFUNC void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) KFUNC_ATTR;
 KFUNC struct task_struct *scx_bpf_dsq_peek(u64 dsq_id) KFUNC_ATTR;
-KFUNC void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags) KFUNC_ATTR;
 KFUNC bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p,
 				  u64 dsq_id, u64 enq_flags) KFUNC_ATTR;
 
@@ -116,8 +115,9 @@ static __always_inline bool kf_move_to_local(u64 dsq_id)
 
 /*
  * The vtime of a queue's first task; false: empty. The lockless peek is
- * trusted from 7.1 on, recognised by scx_bpf_dsq_reenq(); one step of the
- * iterator takes the queue's lock but works everywhere.
+ * trusted from 7.1 on, recognised by a flag that came then (a function might
+ * be hidden); one step of the iterator takes the queue's lock but works
+ * everywhere.
  */
 static __always_inline bool kf_head_vtime(u64 dsq_id, u64 *vtime)
 {
@@ -125,7 +125,7 @@ static __always_inline bool kf_head_vtime(u64 dsq_id, u64 *vtime)
 	bool found = false;
 
 	if (kfunc_exists(scx_bpf_dsq_peek)) {
-		if (kfunc_exists(scx_bpf_dsq_reenq)) {
+		if (KENUM(scx_enq_flags, SCX_ENQ_IMMED)) {
 			p = scx_bpf_dsq_peek(dsq_id);
 			if (!p)
 				return false;

@@ -41,7 +41,7 @@ typedef u32 __wsum;
 
 
 /* uapi/linux/bpf.h, as far as needed; fixed for ever by the kernel's ABI. */
-enum bpf_map_type { BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum bpf_map_type { BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 /* uapi/linux/sched.h and include/linux/sched.h: also fixed. */
@@ -147,6 +147,7 @@ enum scx_enq_flags {
 	SCX_ENQ_WAKEUP		= 1ULL << 0,
 	SCX_ENQ_CPU_SELECTED	= 1ULL << 20,
 	SCX_ENQ_PREEMPT		= 1ULL << 32,
+	SCX_ENQ_IMMED		= 1ULL << 33,	/* since 7.1 */
 };
 
 enum scx_deq_flags {
