@@ -8,6 +8,7 @@
 #define FULCRUM_EXIT_H
 
 #include "platform.h"
+#include "events.h"
 
 struct user_exit_info {
 	s32 kind;		/* enum scx_exit_kind; 0 = still scheduling */
@@ -32,6 +33,7 @@ static __always_inline void exit_record(struct scx_exit_info *info)
 	uei.exit_cpu = kfield_exists(info->exit_cpu) ? info->exit_cpu : -1;
 	/* Last, and as one: the agent takes it as the sign that all is there. */
 	__atomic_exchange_n(&uei.kind, info->kind, __ATOMIC_RELEASE);
+	event_exit(info->kind);
 }
 
 #endif /* FULCRUM_EXIT_H */

@@ -14,6 +14,7 @@
  *	pick.h steal.h	what a CPU runs next; taking work from others
  *	hotplug.h	CPUs that come and go
  *	dump.h exit.h	what is left to read afterwards
+ *	events.h	what wakes the agent
  */
 #include "platform.h"
 #include "abi.h"

@@ -13,6 +13,10 @@
 
 #ifdef FULCRUM_SIM
 #include "sim_platform.h"
+
+/* Nobody listens in the simulator. */
+#define RING_BUFFER(name, bytes) static const u8 name
+#define ring_output(ring, record, size) ((void)(ring), (void)(record), (void)(size))
 #else
 
 #include "types.h"
@@ -48,6 +52,14 @@
 /* Every step takes the queue's lock: for repair and dumps, not for hot paths. */
 #define for_each_queued(p, dsq_id) bpf_for_each(scx_dsq, p, dsq_id, 0)
 #define queue_iterator() (&___it)
+
+/* @bytes: a power of two and whole pages. */
+#define RING_BUFFER(name, bytes)					\
+	struct {							\
+		__uint(type, BPF_MAP_TYPE_RINGBUF);			\
+		__uint(max_entries, bytes);				\
+	} name SEC(".maps")
+#define ring_output(ring, record, size) bpf_ringbuf_output(ring, record, size, 0)
 
 #endif /* FULCRUM_SIM */
 
