@@ -71,7 +71,9 @@ struct cpu_state {
 	u32 idle;		/* hint: found nothing to run and went idle */
 	u32 pull_from;		/* CPU + 1 whose queue a waker asks us to look into */
 	u32 thief_missed;	/* a thief found the queue empty that was marked */
-	u64 pad1[2];
+	u32 curr_burst;		/* what the running task usually runs at a time, ns */
+	u32 pad0;
+	u64 pad1;
 
 	/* the owner's */
 	u32 next_taken;		/* a task already waits on the local queue */

@@ -69,6 +69,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	c->yielded = 0;
 	WRITE_HINT(c->curr_vruntime, t->vruntime);
 	WRITE_HINT(c->curr_deadline, t->deadline);
+	c->curr_burst = t->burst_estimate;
 	WRITE_HINT(c->curr_pid, p->pid);
 }
 

@@ -21,7 +21,8 @@ static __always_inline bool pick_own(s32 cpu)
 		stat_inc(own_moves);
 		return true;
 	}
-	recheck_work(cpu);
+	if (READ_HINT(cpu_state(cpu)->has_work))
+		recheck_work(cpu);
 	return false;
 }
 
@@ -74,8 +75,9 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 }
 
 /*
- * Nothing to run: says so, then looks once more. A miss may be a task whose
- * insertion is under way, so the first miss is followed by a second look.
+ * Nothing to run: says so, then looks once more, into the own queue even if
+ * its work bit is clear (domain.h). A miss may be a task whose insertion is
+ * under way, so the first miss is followed by a second look.
  */
 static __always_inline void pick_idle(s32 cpu)
 {
@@ -104,7 +106,7 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 		task_charge(prev, t);
 		if (pick_among(cpu, prev, t))
 			return;
-	} else if (pick_own(cpu)) {
+	} else if (READ_HINT(cpu_state(cpu)->has_work) && pick_own(cpu)) {
 		return;
 	}
 	if (steal_when_idle(cpu))

@@ -44,9 +44,7 @@ __noinline bool steal_in_domain(u32 domain, s32 cpu, u32 after, u32 tries)
 
 	if (cpu_topology(cpu)->domain == domain)
 		work &= ~cpu_bit(cpu);
-	bounded_for(i, 0, tries) {
-		if (!work)
-			break;
+	for (i = 0; work && i < tries && i < FULCRUM_DOMAIN_CPUS; i++) {
 		bit = next_bit(work, bit & 63);
 		taken = steal_from(domain_cpu(domain, bit));
 		if (taken)

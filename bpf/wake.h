@@ -2,9 +2,10 @@
 /*
  * wake.h: where a waking task goes, and whether it interrupts.
  *
- * In this order: an idle CPU near the last one; the waker's CPU if the waker
- * is about to sleep; a CPU whose running task is due later; else the queue of
- * the last CPU.
+ * In this order: the waker's CPU if the waker is about to sleep (it says so,
+ * and is known to run too briefly for a wakeup elsewhere to be faster); an
+ * idle CPU near the last one; the waker's CPU if it says that it will sleep; a
+ * CPU whose running task is due later; else the queue of the last CPU.
  *
  * Invariant (no thrashing): a wakeup done by the task that runs on that same
  * CPU never interrupts it. The woken task runs next instead, if it is owed
@@ -19,6 +20,13 @@
 
 /* CPUs besides the last one that are tried for a task worth interrupting. */
 #define WAKE_TRIES 3
+
+/*
+ * Waking an idle CPU takes an interrupt, leaving an idle state and a cold
+ * cache: several to some tens of microseconds. A waker whose bursts are
+ * shorter is gone by then.
+ */
+#define WAKE_REMOTE_COST (50 * NSEC_PER_USEC)
 
 static __always_inline bool is_owed(u64 v, u64 clock)
 {
@@ -88,19 +96,21 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 {
 	s32 here = bpf_get_smp_processor_id();
 	bool by_task = kf_in_task();
+	bool sync = by_task && (wake_flags & KENUM(scx_wake_flags, SCX_WAKE_SYNC));
+	bool idle = any_idle(prev);
 	s32 cpu;
 
-	if (any_idle(prev)) {
+	if (sync && (!idle || cpu_state(here)->curr_burst < WAKE_REMOTE_COST) &&
+	    wake_may_pull(p, t, here)) {
+		stat_inc(sync_pulls);
+		return wake_direct(p, t, here);
+	}
+	if (idle) {
 		cpu = kf_pick_idle(p, prev, wake_flags);
 		if (cpu >= 0) {
 			stat_inc(idle_hits);
 			return wake_direct(p, t, cpu);
 		}
-	}
-	if ((wake_flags & KENUM(scx_wake_flags, SCX_WAKE_SYNC)) && by_task &&
-	    wake_may_pull(p, t, here)) {
-		stat_inc(sync_pulls);
-		return wake_direct(p, t, here);
 	}
 	if (!cpu_usable(p, prev))
 		return place_cpu(p, prev);
