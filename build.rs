@@ -1,18 +1,20 @@
-//! Compiles bpf/fulcrum.bpf.c into a skeleton and stamps the build id.
+// SPDX-License-Identifier: GPL-2.0-only
+//! Compiles bpf/fulcrum.bpf.c into a skeleton and stamps the version.
 //!
 //! Needs a clang that targets BPF and nothing else: no kernel headers, no
 //! bpftool, no vmlinux.h.
 
+#[path = "build/sim.rs"]
+mod sim;
+
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
 use libbpf_cargo::SkeletonBuilder;
 
 const SOURCE: &str = "bpf/fulcrum.bpf.c";
-const MIN_CLANG: u32 = 17;
 
 fn main() {
     if let Err(message) = build() {
@@ -22,71 +24,38 @@ fn main() {
 }
 
 fn build() -> Result<(), String> {
-    println!("cargo:rustc-env=FULCRUM_BUILD_ID={}", build_id());
+    println!("cargo:rustc-env=FULCRUM_VERSION={}", version());
     // A directory stands for every file below it.
     println!("cargo:rerun-if-changed=bpf");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: build with cargo")?);
+    let clang = clang();
+    sim::build(&clang)?;
     SkeletonBuilder::new()
         .source(SOURCE)
-        .clang(find_clang()?)
+        .clang(clang)
         .clang_args(["-O2", "-g", "-mcpu=v3", "-Wall", "-Werror", "-I", "bpf"])
         .build_and_generate(out.join("fulcrum.skel.rs"))
         .map_err(|error| format!("building {SOURCE} failed: {error:#}"))
 }
 
-/// `BPF_CLANG` if set (whoever sets it knows), else `clang` if it is new
-/// enough, else the newest `clang-NN` on PATH.
-fn find_clang() -> Result<OsString, String> {
+/// `.cargo/config.toml` sets `BPF_CLANG` to a script that finds one.
+fn clang() -> OsString {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
-    println!("cargo:rerun-if-env-changed=PATH");
-    if let Some(clang) = env::var_os("BPF_CLANG").filter(|value| !value.is_empty()) {
-        return Ok(clang);
-    }
-    if clang_major("clang").is_some_and(|major| major >= MIN_CLANG) {
-        return Ok("clang".into());
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .filter_map(|dir| fs::read_dir(dir).ok())
-        .flat_map(|dir| dir.flatten())
-        .filter_map(|entry| {
-            let major = entry
-                .file_name()
-                .to_str()?
-                .strip_prefix("clang-")?
-                .parse::<u32>()
-                .ok()?;
-            (major >= MIN_CLANG).then(|| (major, entry.path().into_os_string()))
-        })
-        .max()
-        .map(|(_, clang)| clang)
-        .ok_or_else(|| {
-            format!(
-                "no clang >= {MIN_CLANG} on PATH to compile {SOURCE}: run scripts/setup, \
-                 or install one (Debian: apt install clang-19) or name it in BPF_CLANG"
-            )
-        })
+    env::var_os("BPF_CLANG")
+        .filter(|value| !value.is_empty())
+        .unwrap_or_else(|| "clang".into())
 }
 
-fn clang_major(clang: &str) -> Option<u32> {
-    let output = Command::new(clang).arg("-dumpversion").output().ok()?;
-    let version = String::from_utf8(output.stdout).ok()?;
-    version.split('.').next()?.trim().parse().ok()
-}
-
-/// `VERSION-gHASH TARGET`, as the other scx schedulers spell it; without the
-/// hash when this is not a git checkout of its own (a release archive).
-fn build_id() -> String {
+/// `VERSION-gHASH`; without the hash when this is not a git checkout of its
+/// own (a release archive), or when scx_utils gets one to append.
+fn version() -> String {
+    println!("cargo:rerun-if-env-changed=SCX_GIT_SHA");
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    let target = env::var("TARGET").unwrap_or_default();
-    let profile = match env::var("PROFILE").as_deref() {
-        Ok("debug") => "/debug",
-        _ => "",
+    let hash = match env::var_os("SCX_GIT_SHA") {
+        Some(_) => None,
+        None => git_hash(),
     };
-    let hash = git_hash()
-        .map(|hash| format!("-g{hash}"))
-        .unwrap_or_default();
-    format!("{version}{hash} {target}{profile}")
+    hash.map_or(version.clone(), |hash| format!("{version}-g{hash}"))
 }
 
 fn git_hash() -> Option<String> {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! scx_fulcrum: a fair, low-latency CPU scheduler for Linux's sched_ext.
 //!
 //! The scheduler itself is the BPF program under `bpf/`; this library is the
@@ -12,8 +13,19 @@ pub mod cli;
 pub mod exit;
 pub mod kernel;
 pub mod log;
+pub mod sim;
 pub mod stats;
+pub mod wake;
 
-/// Version, commit and target of this build: what `--version` prints and what
-/// the name in `/sys/kernel/sched_ext/root/ops` ends with.
-pub const BUILD_ID: &str = env!("FULCRUM_BUILD_ID");
+use std::sync::LazyLock;
+
+/// Version and commit of this build.
+pub const VERSION: &str = env!("FULCRUM_VERSION");
+
+/// Version, commit and target: what `--version` prints and, spelled for the
+/// kernel, what the name in `/sys/kernel/sched_ext/root/ops` ends with.
+pub fn build_id() -> &'static str {
+    static BUILD_ID: LazyLock<String> =
+        LazyLock::new(|| scx_utils::build_id::full_version(VERSION));
+    &BUILD_ID
+}

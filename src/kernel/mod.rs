@@ -4,6 +4,7 @@
 
 pub mod cpulist;
 pub mod doctor;
+pub mod events;
 pub mod exit_info;
 pub mod features;
 pub mod libbpf_log;

@@ -11,19 +11,20 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject};
+use scx_utils::{ScxConsts, build_id, compat};
 
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::stats::counters::{Counters, Snapshot};
 
+use super::events::Events;
 use super::exit_info::ExitInfo;
-use super::features::Features;
 use super::libbpf_log;
 use super::skeleton::{FulcrumSkel, FulcrumSkelBuilder, OpenFulcrumSkel, types};
 use super::topology::{DOMAIN_CPUS, MAX_CPUS, MAX_DOMAINS, Topology};
 
 /// Bytes of debug dump if the user asks for the default: what the kernel
 /// itself writes then.
-const DEFAULT_DUMP_LEN: u32 = 32_768;
+const DEFAULT_DUMP_LEN: u32 = ScxConsts::ExitDumpDflLen as u32;
 
 // The limits of topology.rs are those of bpf/abi.h.
 const _: () = assert!(
@@ -73,7 +74,6 @@ impl<'obj> Scheduler<'obj> {
     pub fn load(
         storage: &'obj mut Storage,
         config: &Config,
-        features: &Features,
         topology: &Topology,
         hotplug_seq: u64,
     ) -> Outcome<Self> {
@@ -81,7 +81,7 @@ impl<'obj> Scheduler<'obj> {
         let mut open = FulcrumSkelBuilder::default()
             .open(storage)
             .map_err(|error| failed("opening", error))?;
-        set_ops(&mut open, config, features, hotplug_seq);
+        set_ops(&mut open, config, ops_flags(config), hotplug_seq);
         set_data(&mut open, config, topology)?;
         set_dump_len(&mut open, config).map_err(|error| failed("preparing", error))?;
         let skel = open.load().map_err(|error| failed("loading", error))?;
@@ -104,6 +104,15 @@ impl<'obj> Scheduler<'obj> {
         self.link = Some(link.map_err(|error| attach_failure(&error))?);
         self.attached_at = Instant::now();
         Ok(())
+    }
+
+    /// What wakes those who wait for [`Self::exit_info`].
+    ///
+    /// # Errors
+    ///
+    /// Those of mapping the ring buffer's memory.
+    pub fn events(&self) -> libbpf_rs::Result<Events> {
+        Events::of(&self.skel.maps.events)
     }
 
     /// Why the kernel ended the scheduler; `None` while it schedules.
@@ -184,16 +193,22 @@ fn text(bytes: impl Iterator<Item = u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, features: &Features, seq: u64) {
-    let ops = open.struct_ops.fulcrum_ops_mut();
-    // Unknown bits make the kernel refuse, so each is 0 where it has none.
+/// The running kernel's bits for `ops.flags`. Unknown ones make it refuse, so
+/// each is 0 where it has none.
+fn ops_flags(config: &Config) -> u64 {
     // Exiting tasks and tasks pinned for now pass through our queues too:
     // the kernel would put them on local queues, where nobody steals.
-    ops.flags =
-        features.flag("SCX_OPS_ENQ_EXITING") | features.flag("SCX_OPS_ENQ_MIGRATION_DISABLED");
+    let flags = *compat::SCX_OPS_ENQ_EXITING | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
     if config.partial {
-        ops.flags |= features.flag("SCX_OPS_SWITCH_PARTIAL");
+        flags | *compat::SCX_OPS_SWITCH_PARTIAL
+    } else {
+        flags
     }
+}
+
+fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, flags: u64, seq: u64) {
+    let ops = open.struct_ops.fulcrum_ops_mut();
+    ops.flags = flags;
     ops.hotplug_seq = seq;
     ops.exit_dump_len = config.exit_dump_len;
     if let Some(timeout_ms) = config.timeout_ms {
@@ -201,7 +216,7 @@ fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, features: &Features,
     }
     let start = ops.name.iter().position(|&c| c == 0).unwrap_or(0);
     let room = ops.name.len().saturating_sub(start + 1);
-    let suffix = name_suffix(crate::BUILD_ID);
+    let suffix = build_id::ops_version_suffix(crate::VERSION);
     for (to, from) in ops
         .name
         .iter_mut()
@@ -210,18 +225,6 @@ fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, features: &Features,
     {
         *to = from as _;
     }
-}
-
-/// The build id as the other scx schedulers append it to their name.
-fn name_suffix(build_id: &str) -> String {
-    let keep = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '.' {
-            c
-        } else {
-            '_'
-        }
-    };
-    format!("_{}", build_id.chars().map(keep).collect::<String>())
 }
 
 fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology) -> Outcome<()> {

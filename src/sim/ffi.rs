@@ -1,0 +1,443 @@
+//! The border to the C side: the structs that both sides share, byte for byte.
+//!
+//! They mirror `platform/sim_platform.h` and `platform/variant.c`; their sizes
+//! are compared before the first run, so a mismatch can't go unnoticed. The
+//! scheduler's own structs (`cpu_state` and the like) come from the skeleton.
+
+use std::cell::UnsafeCell;
+
+pub use crate::kernel::skeleton::types::{cpu_state, domain_state, knobs, topology};
+
+/// 64-bit words of a CPU mask: 4,096 CPUs.
+pub const MASK_WORDS: usize = 64;
+/// `SCX_DSQ_LOCAL`.
+pub const DSQ_LOCAL: u64 = 1 << 63 | 2;
+/// `SCX_DSQ_GLOBAL`.
+pub const DSQ_GLOBAL: u64 = 1 << 63 | 1;
+/// `SCX_DSQ_LOCAL_ON`, to be combined with a CPU number.
+pub const DSQ_LOCAL_ON: u64 = 1 << 63 | 1 << 62;
+/// `SCX_ENQ_WAKEUP`.
+pub const ENQ_WAKEUP: u64 = 1;
+/// `SCX_ENQ_PREEMPT`.
+pub const ENQ_PREEMPT: u64 = 1 << 32;
+/// `SCX_DEQ_SLEEP`.
+pub const DEQ_SLEEP: u64 = 1;
+/// `SCX_DEQ_SCHED_CHANGE` (7.1 and later).
+pub const DEQ_SCHED_CHANGE: u64 = 1 << 33;
+/// `SCX_KICK_IDLE`.
+pub const KICK_IDLE: u64 = 1;
+/// `SCX_KICK_PREEMPT`.
+pub const KICK_PREEMPT: u64 = 2;
+/// `SCX_WAKE_FORK`.
+pub const WAKE_FORK: u64 = 4;
+/// `SCX_WAKE_TTWU`.
+pub const WAKE_TTWU: u64 = 8;
+/// `SCX_WAKE_SYNC`.
+pub const WAKE_SYNC: u64 = 16;
+/// `SCX_TASK_QUEUED` in `p->scx.flags`.
+pub const TASK_QUEUED: u32 = 1;
+/// `PF_EXITING`.
+pub const PF_EXITING: u32 = 4;
+/// `PF_KTHREAD`.
+pub const PF_KTHREAD: u32 = 0x0020_0000;
+/// `SCX_SLICE_DFL`.
+pub const SLICE_DFL: u64 = 20_000_000;
+
+const STORAGE_SLOTS: usize = 2;
+const STORAGE_WORDS: usize = 384 / 8;
+
+/// `struct cpumask`.
+#[repr(C)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuMask {
+    /// One bit a CPU.
+    pub bits: [u64; MASK_WORDS],
+}
+
+impl CpuMask {
+    /// No CPU.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self {
+            bits: [0; MASK_WORDS],
+        }
+    }
+
+    /// CPUs 0 to `n` - 1.
+    #[must_use]
+    pub fn first(n: usize) -> Self {
+        let mut mask = Self::empty();
+        (0..n).for_each(|cpu| mask.set(cpu));
+        mask
+    }
+
+    /// Exactly `cpu`.
+    #[must_use]
+    pub fn one(cpu: usize) -> Self {
+        let mut mask = Self::empty();
+        mask.set(cpu);
+        mask
+    }
+
+    /// Is `cpu` in it?
+    #[must_use]
+    pub const fn has(&self, cpu: usize) -> bool {
+        self.bits[cpu / 64] >> (cpu % 64) & 1 != 0
+    }
+
+    /// Adds `cpu`.
+    pub const fn set(&mut self, cpu: usize) {
+        self.bits[cpu / 64] |= 1 << (cpu % 64);
+    }
+
+    /// Removes `cpu`.
+    pub const fn clear(&mut self, cpu: usize) {
+        self.bits[cpu / 64] &= !(1 << (cpu % 64));
+    }
+
+    /// How many CPUs.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.bits
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// The CPUs, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bits.iter().enumerate().flat_map(|(index, &word)| {
+            std::iter::successors(Some(word), |rest| Some(rest & (rest - 1)))
+                .take_while(|rest| *rest != 0)
+                .map(move |rest| index * 64 + rest.trailing_zeros() as usize)
+        })
+    }
+}
+
+/// `struct task_struct`.
+#[repr(C)]
+pub struct KTask {
+    /// `thread_info.cpu`.
+    pub cpu: u32,
+    /// `PF_*`.
+    pub flags: u32,
+    /// 100 + nice + 20.
+    pub static_prio: i32,
+    /// `SCHED_*`.
+    pub policy: u32,
+    /// CPUs of the task's own mask.
+    pub nr_cpus_allowed: i32,
+    /// The mask in force.
+    pub cpus_ptr: *const CpuMask,
+    /// Depth of migration-disabled sections.
+    pub migration_disabled: u16,
+    /// `se.sum_exec_runtime`.
+    pub sum_exec_runtime: u64,
+    /// `scx.flags`.
+    pub scx_flags: u32,
+    /// `scx.weight`.
+    pub scx_weight: u32,
+    /// `scx.slice`.
+    pub slice: u64,
+    /// `scx.dsq_vtime`.
+    pub dsq_vtime: u64,
+    /// Process id.
+    pub pid: i32,
+    /// Name.
+    pub comm: [u8; 16],
+    /// Index into the machine's tasks.
+    pub index: u32,
+    /// Task storage can't be allocated.
+    pub storage_denied: u32,
+    storage_map: [*const u8; STORAGE_SLOTS],
+    storage: [[u64; STORAGE_WORDS]; STORAGE_SLOTS],
+}
+
+/// One task's kernel structs, at an address that stays.
+pub struct TaskCell {
+    task: Box<UnsafeCell<KTask>>,
+    mask: Box<UnsafeCell<CpuMask>>,
+    pinned: Box<UnsafeCell<CpuMask>>,
+}
+
+impl TaskCell {
+    /// A task that may use `mask`.
+    #[must_use]
+    pub fn new(index: u32, mask: &CpuMask) -> Self {
+        let mask = Box::new(UnsafeCell::new(mask.clone()));
+        let task = KTask {
+            cpu: 0,
+            flags: 0,
+            static_prio: 120,
+            policy: 0,
+            nr_cpus_allowed: 0,
+            cpus_ptr: mask.get(),
+            migration_disabled: 0,
+            sum_exec_runtime: 0,
+            scx_flags: 0,
+            scx_weight: 100,
+            slice: SLICE_DFL,
+            dsq_vtime: 0,
+            pid: 0,
+            comm: [0; 16],
+            index,
+            storage_denied: 0,
+            storage_map: [std::ptr::null(); STORAGE_SLOTS],
+            storage: [[0; STORAGE_WORDS]; STORAGE_SLOTS],
+        };
+        let cell = Self {
+            task: Box::new(UnsafeCell::new(task)),
+            mask,
+            pinned: Box::new(UnsafeCell::new(CpuMask::empty())),
+        };
+        cell.write(|k| k.nr_cpus_allowed = cell.mask(|mask| mask.count() as i32));
+        cell
+    }
+
+    /// What callbacks get.
+    #[must_use]
+    pub fn pointer(&self) -> *mut KTask {
+        self.task.get()
+    }
+
+    /// Looks at the task; `look` must not call into the scheduler.
+    pub fn read<R>(&self, look: impl FnOnce(&KTask) -> R) -> R {
+        // SAFETY: C writes only within callbacks, and none runs during `look`.
+        look(unsafe { &*self.task.get() })
+    }
+
+    /// Changes the task; `change` must not call into the scheduler.
+    pub fn write<R>(&self, change: impl FnOnce(&mut KTask) -> R) -> R {
+        // SAFETY: as in `read`; nobody else holds a reference meanwhile.
+        change(unsafe { &mut *self.task.get() })
+    }
+
+    /// Looks at the task's own mask (not narrowed by migration-disable).
+    pub fn mask<R>(&self, look: impl FnOnce(&CpuMask) -> R) -> R {
+        // SAFETY: C never writes masks; `set_mask` takes no reference out.
+        look(unsafe { &*self.mask.get() })
+    }
+
+    /// Looks at the mask in force.
+    pub fn allowed<R>(&self, look: impl FnOnce(&CpuMask) -> R) -> R {
+        let mask = self.read(|k| k.cpus_ptr);
+        // SAFETY: cpus_ptr always points to one of this cell's two masks.
+        look(unsafe { &*mask })
+    }
+
+    /// Replaces the task's own mask.
+    pub fn set_mask(&self, mask: &CpuMask) {
+        // SAFETY: references to it live only within `mask` and `allowed`.
+        unsafe { *self.mask.get() = mask.clone() };
+        let count = mask.count() as i32;
+        self.write(|k| k.nr_cpus_allowed = count);
+    }
+
+    /// `cpus_ptr` = exactly `cpu`, or the task's own mask again.
+    pub fn pin(&self, cpu: Option<usize>) {
+        let Some(cpu) = cpu else {
+            return self.write(|k| k.cpus_ptr = self.mask.get());
+        };
+        // SAFETY: as in `set_mask`.
+        unsafe { *self.pinned.get() = CpuMask::one(cpu) };
+        self.write(|k| k.cpus_ptr = self.pinned.get());
+    }
+
+    /// Is `cpus_ptr` narrowed to one CPU by migration-disable?
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        std::ptr::eq(self.read(|k| k.cpus_ptr), self.pinned.get())
+    }
+}
+
+/// `struct scx_init_task_args`.
+#[repr(C)]
+pub struct InitArgs {
+    /// Created by fork, not found at load.
+    pub fork: bool,
+}
+
+/// `struct scx_exit_task_args`.
+#[repr(C)]
+pub struct ExitArgs {
+    /// Its creation failed.
+    pub cancelled: bool,
+}
+
+type TaskFn<A, R = ()> = Option<unsafe extern "C" fn(*mut KTask, A) -> R>;
+type CpuFn = Option<unsafe extern "C" fn(i32)>;
+
+/// `struct sched_ext_ops`.
+#[repr(C)]
+#[allow(missing_docs)]
+#[derive(Clone, Copy)]
+pub struct Ops {
+    pub select_cpu: Option<unsafe extern "C" fn(*mut KTask, i32, u64) -> i32>,
+    pub enqueue: TaskFn<u64>,
+    pub dispatch: Option<unsafe extern "C" fn(i32, *mut KTask)>,
+    pub tick: Option<unsafe extern "C" fn(*mut KTask)>,
+    pub runnable: TaskFn<u64>,
+    pub running: Option<unsafe extern "C" fn(*mut KTask)>,
+    pub stopping: TaskFn<bool>,
+    pub quiescent: TaskFn<u64>,
+    pub dequeue: TaskFn<u64>,
+    pub yield_task: TaskFn<*mut KTask, bool>,
+    pub set_weight: TaskFn<u32>,
+    pub set_cpumask: TaskFn<*const CpuMask>,
+    pub init_task: TaskFn<*mut InitArgs, i32>,
+    pub exit_task: TaskFn<*mut ExitArgs>,
+    pub enable: Option<unsafe extern "C" fn(*mut KTask)>,
+    pub disable: Option<unsafe extern "C" fn(*mut KTask)>,
+    dump: [usize; 3],
+    pub cpu_online: CpuFn,
+    pub cpu_offline: CpuFn,
+    pub init: Option<unsafe extern "C" fn() -> i32>,
+    exit: usize,
+    name: [u8; 128],
+}
+
+/// `struct sim_kernel`: the kernel functions that need the machine.
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct KernelTable {
+    pub create_dsq: extern "C" fn(u64, i32) -> i32,
+    pub nr_queued: extern "C" fn(u64) -> i32,
+    pub insert: extern "C" fn(*mut KTask, u64, u64, u64) -> bool,
+    pub insert_vtime: extern "C" fn(*mut KTask, u64, u64, u64, u64) -> bool,
+    pub move_to_local: extern "C" fn(u64, u64) -> bool,
+    pub queued: extern "C" fn(u64, u64) -> *mut KTask,
+    pub move_vtime: extern "C" fn(*mut KTask, u64, u64, u64) -> bool,
+    pub select_cpu_and: extern "C" fn(*mut KTask, i32, u64, *const CpuMask, u64) -> i32,
+    pub pick_idle: extern "C" fn(*const CpuMask, u64) -> i32,
+    pub claim_idle: extern "C" fn(i32) -> bool,
+    pub kick: extern "C" fn(i32, u64),
+    pub set_slice: extern "C" fn(*mut KTask, u64),
+    pub online: extern "C" fn() -> *const CpuMask,
+    pub any_and: extern "C" fn(*const CpuMask, *const CpuMask) -> u32,
+}
+
+/// How many kernel functions `SIM_KFUNCS` lists.
+pub const NR_KFUNCS: usize = 31;
+/// Members of `struct sim_enums`.
+const NR_ENUMS: usize = 13;
+/// Position of `SCX_ENQ_CPU_SELECTED` among them.
+pub const ENUM_CPU_SELECTED: usize = 1;
+
+/// `struct sim_world`.
+#[repr(C)]
+pub struct World {
+    /// The engine's functions.
+    pub kernel: *const KernelTable,
+    /// The clock, ns.
+    pub now: u64,
+    /// The CPU that the callback runs on.
+    pub cpu: u32,
+    /// Possible CPUs.
+    pub nr_cpu_ids: u32,
+    /// The callback runs on the current task's account, not an interrupt's.
+    pub in_task: u32,
+    pad: u32,
+    /// The current task of `cpu`.
+    pub current: *mut KTask,
+    /// A bit for each kernel function that this kernel has.
+    pub kfuncs: u64,
+    /// Enum values of this kernel.
+    pub enums: [u64; NR_ENUMS],
+    /// Calls of each kernel function.
+    pub calls: [u64; NR_KFUNCS],
+    /// Full barriers.
+    pub barriers: u64,
+    /// Atomic writes to words that CPUs share.
+    pub shared_writes: u64,
+}
+
+/// `struct sim_task_view`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaskView {
+    /// Virtual runtime.
+    pub vruntime: u64,
+    /// Virtual deadline.
+    pub deadline: u64,
+    /// CPU time left of the request, ns.
+    pub request: u64,
+    /// Clock of the queue that `vruntime` is measured on.
+    pub clock: u64,
+    /// Weight, 1024 = nice 0.
+    pub weight: u32,
+    /// The scheduler has a context for the task.
+    pub known: u32,
+}
+
+/// `struct weight`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// 1024 = nice 0.
+    pub weight: u32,
+    /// 2^32 / weight.
+    pub inv: u32,
+}
+
+/// `struct sim_arithmetic`.
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Arithmetic {
+    pub weight: extern "C" fn(i32, u32) -> Weight,
+    pub scale: extern "C" fn(u64, u32) -> u64,
+    pub before: extern "C" fn(u64, u64) -> bool,
+    pub max: extern "C" fn(u64, u64) -> u64,
+    pub bound: extern "C" fn(u64, u64, u64, u64) -> u64,
+    pub carry: extern "C" fn(u64, u64) -> i64,
+    pub reweight: extern "C" fn(u64, u64, Weight, Weight) -> u64,
+    pub burst: extern "C" fn(u64, u64) -> u64,
+    pub wake_request: extern "C" fn(u64) -> u64,
+    pub busy_request: extern "C" fn(u64, u32) -> u64,
+    pub preempts: extern "C" fn(u64, u64, u64, u64) -> bool,
+}
+
+/// `struct sim_variant`: one compiled scheduler.
+#[repr(C)]
+pub struct RawVariant {
+    /// Its callbacks.
+    pub ops: *const Ops,
+    /// What it sees of the machine.
+    pub world: *mut World,
+    /// `cpus`.
+    pub cpus: *mut cpu_state,
+    /// `domains`.
+    pub domains: *mut domain_state,
+    /// `topo`.
+    pub topo: *mut topology,
+    /// `knobs`.
+    pub knobs: *mut knobs,
+    /// All globals as freshly loaded.
+    pub reset: unsafe extern "C" fn(),
+    /// Chooses the kernel release (616 is 6.16).
+    pub set_kernel: unsafe extern "C" fn(u32),
+    /// Shows what the scheduler keeps of a task.
+    pub view_task: unsafe extern "C" fn(*mut KTask, *mut TaskView),
+    /// The pure arithmetic.
+    pub arithmetic: *const Arithmetic,
+    /// Names of the kernel functions.
+    pub kfunc_names: *const *const std::ffi::c_char,
+    /// How many.
+    pub nr_kfuncs: u32,
+    /// Sizes of the shared structs.
+    pub sizes: [u32; 8],
+}
+
+/// The sizes that a variant must report.
+#[must_use]
+pub const fn sizes() -> [u32; 8] {
+    [
+        size_of::<KTask>() as u32,
+        size_of::<World>() as u32,
+        size_of::<RawVariant>() as u32,
+        size_of::<cpu_state>() as u32,
+        size_of::<domain_state>() as u32,
+        size_of::<topology>() as u32,
+        size_of::<knobs>() as u32,
+        size_of::<TaskView>() as u32,
+    ]
+}

@@ -1,0 +1,29 @@
+//! The simulator: a machine of any size, exact time, from a seed, scheduled
+//! by the very C that the kernel runs.
+//!
+//! `platform/` compiles `bpf/` for the host, [`ffi`] mirrors its structs,
+//! `kfuncs.rs` answers its kernel functions. `sched.rs`, `wake.rs` and
+//! `change.rs` do what the kernel's scheduling class does around them, and
+//! `run.rs` is the workload. `audit.rs` checks the properties.
+
+mod audit;
+mod calls;
+mod change;
+pub mod config;
+pub mod dsq;
+pub mod ffi;
+mod idle;
+mod kfuncs;
+pub mod log;
+pub mod machine;
+pub mod rng;
+mod run;
+mod sched;
+pub mod stats;
+pub mod tasks;
+pub mod topology;
+pub mod variants;
+mod wake;
+pub mod workload;
+
+pub use audit::{WORK_BOUND_FAR, WORK_BOUND_NEAR};

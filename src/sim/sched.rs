@@ -1,0 +1,553 @@
+//! The scheduling class: enqueue, dequeue, the pick, and the switch.
+//!
+//! Function by function what `kernel/sched/ext` does; each carries the
+//! kernel's name in its first line.
+
+use super::config::TICK;
+use super::dsq::TaskId;
+use super::ffi;
+use super::log::What;
+use super::machine::{Curr, Happening, Machine};
+use super::tasks::{Insert, Place, State};
+
+/// `SCX_DSP_MAX_LOOPS`
+const DISPATCH_LOOPS: u32 = 32;
+
+/// Why a task is enqueued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Woken or new.
+    Wakeup,
+    /// An attribute changed; it runs on.
+    RestoreRunning,
+    /// An attribute changed; it waited.
+    Restore,
+    /// It moves to another run queue and has to be queued by the scheduler.
+    Migrate,
+    /// ... and goes straight onto that CPU's local queue.
+    Sticky,
+}
+
+impl Machine {
+    /// `update_curr_scx()`
+    pub(super) fn update_curr(&mut self, cpu: usize) {
+        let Curr::Task(task) = self.cpus[cpu].curr else {
+            return;
+        };
+        let c = &mut self.cpus[cpu];
+        let delta = self.now - c.exec_start;
+        c.exec_start = self.now;
+        c.busy += delta;
+        let worked = self.now.saturating_sub(c.work_start);
+        c.work_start = c.work_start.max(self.now);
+        let t = &mut self.tasks[task];
+        t.ran += delta;
+        t.remaining = t.remaining.saturating_sub(worked);
+        self.stats.groups[t.group].ran += delta;
+        t.cell.write(|k| {
+            k.sum_exec_runtime = k.sum_exec_runtime.wrapping_add(delta);
+            if k.slice != u64::MAX {
+                k.slice = k.slice.saturating_sub(delta);
+            }
+        });
+    }
+
+    /// `enqueue_task_scx()`
+    pub(super) fn enqueue_task(&mut self, task: TaskId, cpu: usize, flags: u64, why: Why) {
+        if self.tasks[task].queued() {
+            let name = self.name(task);
+            return self.fail(format!("simulator: {name} is enqueued twice"));
+        }
+        let rq = self.tasks[task].cpu();
+        self.tasks[task]
+            .cell
+            .write(|k| k.scx_flags |= ffi::TASK_QUEUED);
+        self.cpus[rq].nr_running += 1;
+        if matches!(why, Why::Wakeup | Why::Restore | Why::RestoreRunning) {
+            self.call_runnable(task, cpu, flags);
+        }
+        let t = &mut self.tasks[task];
+        if why != Why::RestoreRunning {
+            t.state = State::Runnable;
+        }
+        if why == Why::Wakeup {
+            t.waits_since = self.now;
+            t.stalled_since = self.now;
+            t.woken = true;
+        }
+        let sticky = matches!(why, Why::Sticky | Why::RestoreRunning);
+        self.do_enqueue(task, cpu, flags, sticky);
+    }
+
+    /// `do_enqueue_task()`
+    fn do_enqueue(&mut self, task: TaskId, cpu: usize, flags: u64, sticky: bool) {
+        let rq = self.tasks[task].cpu();
+        if sticky {
+            return self.dispatch_local(task, rq, flags);
+        }
+        if !self.cpus[rq].active {
+            self.tasks[task].direct = None;
+            self.tasks[task].cell.write(|k| k.slice = ffi::SLICE_DFL);
+            return self.dispatch_local(task, rq, flags);
+        }
+        if self.bypass {
+            self.tasks[task].direct = None;
+            self.tasks[task].cell.write(|k| k.slice = ffi::SLICE_DFL);
+            self.tasks[task].place = Place::Global;
+            return self.global.push(task, false);
+        }
+        if self.tasks[task].direct.is_none() {
+            self.tasks[task].enqueue_seq += 1;
+            self.call_enqueue(task, cpu, flags);
+        }
+        match self.tasks[task].direct.take() {
+            Some(mut insert) => {
+                insert.flags |= flags;
+                self.commit(task, insert);
+            }
+            None => self.tasks[task].custody = true,
+        }
+    }
+
+    /// `direct_dispatch()` and `finish_dispatch()`: puts `task` where the insert says.
+    pub(super) fn commit(&mut self, task: TaskId, insert: Insert) {
+        if self.failure.is_some() {
+            return;
+        }
+        let rq = self.tasks[task].cpu();
+        if insert.dsq == ffi::DSQ_GLOBAL {
+            self.write_values(task, insert);
+            self.tasks[task].place = Place::Global;
+            return self.global.push(task, false);
+        }
+        if insert.dsq >> 62 == 3 || insert.dsq == ffi::DSQ_LOCAL {
+            if insert.vtime.is_some() {
+                return self.fail("cannot use vtime ordering for built-in DSQs".to_string());
+            }
+            self.write_values(task, insert);
+            let target = if insert.dsq == ffi::DSQ_LOCAL {
+                Some(rq)
+            } else {
+                self.valid_cpu((insert.dsq & 0xffff_ffff) as i32, "SCX_DSQ_LOCAL_ON")
+            };
+            if let Some(target) = target {
+                self.commit_local(task, target, insert.flags);
+            }
+            return;
+        }
+        let Some(&index) = self.dsq_index.get(&insert.dsq) else {
+            let name = self.name(task);
+            return self.fail(format!("non-existent DSQ {:#x} for {name}", insert.dsq));
+        };
+        self.queue_in(task, index, insert);
+        self.tasks[task].custody = true;
+    }
+
+    fn commit_local(&mut self, task: TaskId, target: usize, flags: u64) {
+        let rq = self.tasks[task].cpu();
+        if target == rq {
+            return self.dispatch_local(task, rq, flags);
+        }
+        if !self.tasks[task].may_use(target) || self.tasks[task].stuck() {
+            let name = self.name(task);
+            return self.fail(format!(
+                "SCX_DSQ_LOCAL[_ON] target CPU {target} not allowed for {name}"
+            ));
+        }
+        if !self.cpus[target].active {
+            self.tasks[task].place = Place::Global;
+            return self.global.push(task, false);
+        }
+        self.take_to_local(task, target);
+        if flags & ffi::ENQ_PREEMPT != 0 {
+            self.preempt_for(task, target);
+        }
+        self.resched_if_idle(target);
+    }
+
+    /// Puts `task` into user queue `index`.
+    pub(super) fn queue_in(&mut self, task: TaskId, index: usize, insert: Insert) {
+        let queue = &self.dsqs[index];
+        if !queue.is_empty() && queue.by_vtime != insert.vtime.is_some() {
+            return self.fail(format!(
+                "DSQ {:#x} holds tasks of the other order",
+                insert.dsq
+            ));
+        }
+        self.write_values(task, insert);
+        self.stats.dsq_locks += 1;
+        match insert.vtime {
+            Some(vtime) => self.dsqs[index].insert(vtime, task),
+            None => self.dsqs[index].push(task, insert.flags & ffi::ENQ_PREEMPT != 0),
+        }
+        self.tasks[task].place = Place::User(index);
+        self.log
+            .record(self.now, self.ctx.cpu, Some(task), What::Insert, insert.dsq);
+    }
+
+    /// `dispatch_enqueue()` on a local queue.
+    fn dispatch_local(&mut self, task: TaskId, cpu: usize, flags: u64) {
+        self.tasks[task].custody = false;
+        self.tasks[task].place = Place::Local(cpu);
+        if flags & ffi::ENQ_PREEMPT != 0 {
+            self.cpus[cpu].local.push_front(task);
+            self.preempt_for(task, cpu);
+        } else {
+            self.cpus[cpu].local.push_back(task);
+        }
+        self.log
+            .record(self.now, cpu, Some(task), What::Insert, ffi::DSQ_LOCAL);
+    }
+
+    fn preempt_for(&mut self, task: TaskId, cpu: usize) {
+        if let Curr::Task(curr) = self.cpus[cpu].curr
+            && curr != task
+        {
+            self.tasks[curr].cell.write(|k| k.slice = 0);
+            self.resched(cpu, self.ctx.cpu);
+        }
+    }
+
+    /// `dequeue_task_scx()`
+    pub(super) fn dequeue_task(&mut self, task: TaskId, cpu: usize, flags: u64, migrating: bool) {
+        if !self.tasks[task].queued() {
+            return;
+        }
+        let rq = self.tasks[task].cpu();
+        self.leave_custody(task, cpu, flags);
+        if self.cpus[rq].curr == Curr::Task(task) {
+            self.update_curr(rq);
+            self.call_stopping(task, cpu, false);
+        }
+        if !migrating {
+            self.call_quiescent(task, cpu, flags);
+        }
+        self.tasks[task]
+            .cell
+            .write(|k| k.scx_flags &= !ffi::TASK_QUEUED);
+        self.cpus[rq].nr_running -= 1;
+        self.unqueue(task);
+    }
+
+    /// `ops_dequeue()`: before 7.1 only tasks that no DSQ holds are told.
+    fn leave_custody(&mut self, task: TaskId, cpu: usize, flags: u64) {
+        if !std::mem::take(&mut self.tasks[task].custody) {
+            return;
+        }
+        self.tasks[task].enqueue_seq += 1;
+        let sleeping = flags & ffi::DEQ_SLEEP;
+        if self.cfg.release >= 701 {
+            let flags = if sleeping != 0 {
+                sleeping
+            } else {
+                ffi::DEQ_SCHED_CHANGE
+            };
+            self.call_dequeue(task, cpu, flags);
+        } else if self.tasks[task].place == Place::None {
+            self.call_dequeue(task, cpu, sleeping);
+        }
+    }
+
+    /// `dispatch_dequeue()`
+    pub(super) fn unqueue(&mut self, task: TaskId) {
+        match std::mem::replace(&mut self.tasks[task].place, Place::None) {
+            Place::None => {}
+            Place::Local(cpu) => self.cpus[cpu].local.retain(|other| *other != task),
+            Place::Global => {
+                self.global.remove(0, task);
+            }
+            Place::User(index) => {
+                let vtime = self.tasks[task].cell.read(|k| k.dsq_vtime);
+                if !self.dsqs[index].remove(vtime, task) {
+                    let name = self.name(task);
+                    self.fail(format!(
+                        "{name} can't be found in its queue: dsq_vtime was written while queued"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// `consume_remote_task()` / `move_local_task_to_local_dsq()`: a task that
+    /// was just taken from a queue goes onto the local queue of `cpu`.
+    pub(super) fn take_to_local(&mut self, task: TaskId, cpu: usize) {
+        self.tasks[task].place = Place::None;
+        if std::mem::take(&mut self.tasks[task].custody) && self.cfg.release >= 701 {
+            self.call_dequeue(task, cpu, 0);
+        }
+        let from = self.tasks[task].cpu();
+        if from == cpu {
+            return self.dispatch_local(task, cpu, 0);
+        }
+        self.stats.rq_locks += 1;
+        self.dequeue_task(task, cpu, 0, true);
+        self.set_task_cpu(task, cpu);
+        self.enqueue_task(task, cpu, 0, Why::Sticky);
+    }
+
+    /// `set_task_cpu()`
+    pub(super) fn set_task_cpu(&mut self, task: TaskId, cpu: usize) {
+        let from = self.tasks[task].cpu();
+        if from != cpu {
+            self.tasks[task].cell.write(|k| k.cpu = cpu as u32);
+            self.stats.migrations += 1;
+            let group = self.tasks[task].group;
+            self.stats.groups[group].migrations += 1;
+            self.log
+                .record(self.now, cpu, Some(task), What::Migrate, from as u64);
+        }
+    }
+
+    /// `flush_dispatch_buf()`: a task that meanwhile left the scheduler's hands is skipped.
+    pub(super) fn flush_dispatch_buffer(&mut self) {
+        for (task, insert, sequence) in std::mem::take(&mut self.buffered) {
+            let t = &self.tasks[task];
+            if !t.custody || t.place != Place::None || t.enqueue_seq != sequence {
+                continue;
+            }
+            self.dispatched += 1;
+            if self.cfg.release >= 701 && insert.dsq & (1 << 63) != 0 {
+                self.tasks[task].custody = false;
+                let cpu = self.ctx.cpu;
+                self.call_dequeue(task, cpu, 0);
+            }
+            let mut insert = insert;
+            if insert.dsq == ffi::DSQ_LOCAL {
+                insert.dsq = ffi::DSQ_LOCAL_ON | self.ctx.cpu as u64;
+            }
+            self.commit(task, insert);
+        }
+    }
+
+    /// `__schedule()` with the pick of `balance_one()`.
+    pub(super) fn schedule(&mut self, cpu: usize) {
+        self.cpus[cpu].need_resched = false;
+        let before = self.ctx;
+        self.ctx.cpu = cpu;
+        self.ctx.in_task = true;
+        let prev = self.cpus[cpu].curr;
+        let prev_task = match prev {
+            Curr::Task(task) => Some(task),
+            _ => None,
+        };
+        let higher = std::mem::take(&mut self.cpus[cpu].higher_pending);
+        let next = if higher > 0 {
+            self.push(self.now + higher, Happening::HigherEnd(cpu));
+            Curr::Higher
+        } else if self.bypass_or_pick(cpu, prev_task) {
+            prev
+        } else {
+            match self.cpus[cpu].local.front() {
+                Some(&task) => Curr::Task(task),
+                None => Curr::Idle,
+            }
+        };
+        if self.failure.is_none() {
+            self.switch(cpu, prev, next);
+        }
+        self.ctx = before;
+    }
+
+    /// `balance_one()`; true: the previous task is kept.
+    fn bypass_or_pick(&mut self, cpu: usize, prev: Option<TaskId>) -> bool {
+        self.update_curr(cpu);
+        let runnable = |m: &Self| prev.is_some_and(|task| m.tasks[task].queued());
+        let slice = |m: &Self| prev.map_or(0, |task| m.tasks[task].cell.read(|k| k.slice));
+        if runnable(self) && slice(self) > 0 && !self.bypass {
+            return true;
+        }
+        if !self.cpus[cpu].local.is_empty() || self.consume_global(cpu) {
+            return false;
+        }
+        if !self.bypass && self.cpus[cpu].active {
+            for round in 0..=DISPATCH_LOOPS {
+                if round == DISPATCH_LOOPS {
+                    self.resched(cpu, cpu);
+                    break;
+                }
+                self.dispatched = 0;
+                self.call_dispatch(cpu, prev);
+                self.flush_dispatch_buffer();
+                if self.failure.is_some() {
+                    return false;
+                }
+                if runnable(self) && slice(self) > 0 {
+                    return true;
+                }
+                if !self.cpus[cpu].local.is_empty() || self.consume_global(cpu) {
+                    return false;
+                }
+                if self.dispatched == 0 {
+                    break;
+                }
+            }
+        }
+        runnable(self)
+    }
+
+    /// `consume_global_dsq()`
+    fn consume_global(&mut self, cpu: usize) -> bool {
+        let position = self.global.iter().position(|task| self.may_take(task, cpu));
+        let Some(task) = position.and_then(|position| self.global.remove_at(position)) else {
+            return false;
+        };
+        self.take_to_local(task, cpu);
+        true
+    }
+
+    /// `put_prev_set_next_task()` and what a switch brings with it.
+    fn switch(&mut self, cpu: usize, prev: Curr, next: Curr) {
+        if let Curr::Task(task) = next {
+            self.tasks[task].cell.write(|k| {
+                if k.slice == 0 {
+                    k.slice = ffi::SLICE_DFL;
+                }
+            });
+        }
+        if prev == next {
+            match next {
+                Curr::Task(task) => {
+                    let slice = self.tasks[task].cell.read(|k| k.slice);
+                    self.log
+                        .record(self.now, cpu, Some(task), What::Keep, slice);
+                    self.check_placement(task, cpu);
+                }
+                // Entering idle anew sets the idle mark again.
+                Curr::Idle => self.mark_idle(cpu),
+                Curr::Higher => {}
+            }
+            return;
+        }
+        self.put_prev(cpu);
+        let dying = match prev {
+            Curr::Task(task) if self.tasks[task].exiting && !self.tasks[task].queued() => {
+                Some(task)
+            }
+            _ => None,
+        };
+        if prev == Curr::Idle {
+            self.unmark_idle(cpu);
+        }
+        self.cpus[cpu].generation += 1;
+        match next {
+            Curr::Task(task) => self.set_next(cpu, task),
+            Curr::Idle => {
+                self.cpus[cpu].curr = Curr::Idle;
+                self.log.record(self.now, cpu, None, What::Idle, 0);
+                self.mark_idle(cpu);
+            }
+            Curr::Higher => self.cpus[cpu].curr = Curr::Higher,
+        }
+        if let Some(task) = dying {
+            self.release(task, cpu);
+        }
+        if let Curr::Task(task) = prev
+            && !self.tasks[task].exiting
+        {
+            self.pin_switched_out(task, cpu);
+        }
+    }
+
+    /// `put_prev_task_scx()`
+    pub(super) fn put_prev(&mut self, cpu: usize) {
+        let Curr::Task(task) = self.cpus[cpu].curr else {
+            return;
+        };
+        self.update_curr(cpu);
+        if !self.tasks[task].queued() {
+            return;
+        }
+        self.call_stopping(task, cpu, true);
+        let slice = self.tasks[task].cell.read(|k| k.slice);
+        self.log
+            .record(self.now, cpu, Some(task), What::Preempt, slice);
+        let t = &mut self.tasks[task];
+        t.state = State::Runnable;
+        t.waits_since = self.now;
+        t.stalled_since = self.now;
+        t.woken = false;
+        let group = t.group;
+        self.stats.groups[group].preemptions += 1;
+        if slice > 0 && !self.bypass {
+            self.tasks[task].place = Place::Local(cpu);
+            self.cpus[cpu].local.push_front(task);
+        } else {
+            self.do_enqueue(task, cpu, 0, false);
+        }
+    }
+
+    /// `set_next_task_scx()`
+    pub(super) fn set_next(&mut self, cpu: usize, task: TaskId) {
+        self.leave_custody(task, cpu, 0);
+        self.unqueue(task);
+        let c = &mut self.cpus[cpu];
+        let switched = c.curr != Curr::Task(task);
+        c.exec_start = self.now;
+        c.work_start = self.now + if switched { self.cfg.costs.switch } else { 0 };
+        // The context is still the previous task's while running() is called.
+        self.call_running(task, cpu);
+        self.cpus[cpu].curr = Curr::Task(task);
+        self.stats.switches += 1;
+        self.note_wait_end(task);
+        let t = &mut self.tasks[task];
+        t.state = State::Running;
+        let slice = t.cell.read(|k| k.slice);
+        self.log.record(self.now, cpu, Some(task), What::Run, slice);
+        self.check_placement(task, cpu);
+        self.arm_work(cpu, task);
+        self.arm_tick(cpu);
+    }
+
+    fn note_wait_end(&mut self, task: TaskId) {
+        let t = &mut self.tasks[task];
+        if t.state != State::Runnable {
+            return;
+        }
+        let waited = self.now - t.waits_since;
+        t.longest_wait = t.longest_wait.max(waited);
+        let group = &mut self.stats.groups[t.group];
+        group.wait.add(waited);
+        if std::mem::take(&mut t.woken) {
+            group.wakeup.add(waited);
+        }
+    }
+
+    /// When the running task will have done its work.
+    pub(super) fn arm_work(&mut self, cpu: usize, task: TaskId) {
+        self.cpus[cpu].generation += 1;
+        let done = self.cpus[cpu].work_start.max(self.now) + self.tasks[task].remaining;
+        let generation = self.cpus[cpu].generation;
+        self.push(done, Happening::WorkDone(cpu, generation));
+    }
+
+    pub(super) fn arm_tick(&mut self, cpu: usize) {
+        if self.cpus[cpu].ticking {
+            return;
+        }
+        self.cpus[cpu].ticking = true;
+        let phase = self.cpus[cpu].tick_phase;
+        let next = (self.now + TICK - phase) / TICK * TICK + phase;
+        self.push(next.max(self.now + 1), Happening::Tick(cpu));
+    }
+
+    /// `task_tick_scx()`; an idle CPU's tick stops.
+    pub(super) fn tick(&mut self, cpu: usize) {
+        let Curr::Task(task) = self.cpus[cpu].curr else {
+            self.cpus[cpu].ticking = self.cpus[cpu].curr != Curr::Idle;
+            if self.cpus[cpu].ticking {
+                self.push(self.now + TICK, Happening::Tick(cpu));
+            }
+            return;
+        };
+        self.push(self.now + TICK, Happening::Tick(cpu));
+        self.update_curr(cpu);
+        if self.bypass {
+            self.tasks[task].cell.write(|k| k.slice = 0);
+        } else {
+            self.interrupt(cpu, |m| m.call_tick(task, cpu));
+        }
+        if self.tasks[task].cell.read(|k| k.slice) == 0 {
+            self.schedule(cpu);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Workloads: groups of equal tasks, what they share, and what arrives from
+//! outside.
+
+pub mod program;
+
+use std::sync::Arc;
+
+use super::ffi::CpuMask;
+use program::Step;
+
+/// How a group's tasks are scheduled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_OTHER`
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`
+    Batch,
+    /// `SCHED_IDLE`
+    Idle,
+}
+
+impl Policy {
+    /// The kernel's number.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Normal => 0,
+            Self::Batch => 3,
+            Self::Idle => 5,
+        }
+    }
+}
+
+/// Tasks that do the same.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// For people.
+    pub name: String,
+    /// How many start by themselves; a fork target may have 0.
+    pub count: usize,
+    /// -20..=19
+    pub nice: i32,
+    /// Scheduling policy.
+    pub policy: Policy,
+    /// CPUs that they may use; none: all.
+    pub cpus: Option<CpuMask>,
+    /// When the first starts, ns.
+    pub start: u64,
+    /// How much later each next one starts, ns.
+    pub stagger: u64,
+    /// They are kernel threads.
+    pub kthread: bool,
+    /// What they do.
+    pub steps: Arc<[Step]>,
+}
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Independently, on average once in so many ns.
+    Poisson(u64),
+    /// Bursts of so many at once, on average once in so many ns.
+    Bursts(u64, u64),
+}
+
+/// An open-loop source: signals a channel whatever the tasks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Which channel.
+    pub channel: usize,
+    /// When.
+    pub arrivals: Arrivals,
+}
+
+/// A workload.
+#[derive(Clone, Debug, Default)]
+pub struct Workload {
+    /// For people.
+    pub name: String,
+    /// Its tasks.
+    pub groups: Vec<Group>,
+    /// How many signals each channel keeps.
+    pub channels: Vec<usize>,
+    /// Number of mutexes.
+    pub mutexes: usize,
+    /// What arrives from outside.
+    pub sources: Vec<Source>,
+    /// The machine it is meant for, if the file says.
+    pub topology: Option<super::topology::Topology>,
+    /// How long to run, if the file says, ns.
+    pub duration: Option<u64>,
+}
+
+impl Group {
+    /// A group of `count` tasks of nice 0 that may run anywhere.
+    #[must_use]
+    pub fn new(name: &str, count: usize, steps: Vec<Step>) -> Self {
+        Self {
+            name: name.to_string(),
+            count,
+            nice: 0,
+            policy: Policy::Normal,
+            cpus: None,
+            start: 0,
+            stagger: 0,
+            kthread: false,
+            steps: steps.into(),
+        }
+    }
+
+    /// Endless CPU loops.
+    #[must_use]
+    pub fn hogs(name: &str, count: usize) -> Self {
+        let steps = vec![
+            Step::Run(1_000_000_000),
+            Step::Loop {
+                start: 0,
+                times: u64::MAX,
+            },
+        ];
+        Self::new(name, count, steps)
+    }
+
+    /// The same with this nice level.
+    #[must_use]
+    pub fn nice(mut self, nice: i32) -> Self {
+        self.nice = nice;
+        self
+    }
+
+    /// The same on these CPUs.
+    #[must_use]
+    pub fn on(mut self, cpus: CpuMask) -> Self {
+        self.cpus = Some(cpus);
+        self
+    }
+}
