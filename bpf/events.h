@@ -15,7 +15,7 @@ enum fulcrum_event_kind {
 };
 
 struct fulcrum_event {
-	u32 kind;
+	enum fulcrum_event_kind kind;
 	s32 code;
 };
 

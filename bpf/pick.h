@@ -12,7 +12,10 @@
 #include "place.h"
 #include "steal.h"
 
-/* A task that nobody waits behind is asked again only this often, ns. */
+/*
+ * A task that nobody waits behind is asked again only this often, ns. Should
+ * somebody come to wait, here or elsewhere in the domain, the tick ends it.
+ */
 #define LONE_SLICE (20 * NSEC_PER_MSEC)
 
 static __always_inline bool pick_own(s32 cpu)
@@ -125,11 +128,9 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 
 	if (c->next_taken)
 		return true;
-	if (!READ_HINT(c->has_work))
-		return false;
 	if (task_request_used_up(t))
-		return true;
-	return kf_head_vtime(cpu_queue(cpu), &head) && vtime_before(head, t->deadline);
+		return READ_HINT(cpu_domain(cpu)->work) != 0;
+	return READ_HINT(c->has_work) && kf_head_vtime(cpu_queue(cpu), &head) && vtime_before(head, t->deadline);
 }
 
 /* A thief looked here before the task had arrived, and may have gone idle. */

@@ -116,6 +116,9 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 		return place_cpu(p, prev);
 	if (!(by_task && prev == here) && wake_preempts(t, prev))
 		return prev;
+	/* Tasks that wake each other stay put; what comes from outside may look around. */
+	if (by_task)
+		return prev;
 	cpu = wake_find_victim(p, t, prev);
 	return cpu >= 0 ? cpu : prev;
 }
