@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use vm::Kernel;
 
 fn check(version: &str, profile: &str) -> Result<(), Failed> {
-    let options = ["--kernel", version, "--cpus", "2", "--timeout", "600"];
+    let options = ["--kernel", version, "--cpus", "2", "--timeout", "900"];
     vm::verdict(&vm::vm(
         version,
         &options,

@@ -20,7 +20,7 @@ const SHAPES: [(&str, &[&str]); 4] = [
 
 fn check(shape: &'static str, options: &[&'static str]) -> Result<(), Failed> {
     let version = vm::newest()?;
-    let mut all = vec!["--kernel", &version, "--timeout", "600"];
+    let mut all = vec!["--kernel", &version, "--timeout", "900"];
     all.extend(options);
     vm::verdict(&vm::vm(shape, &all, &["tests/guest/check.sh", "topology"])?)
 }

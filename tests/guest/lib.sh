@@ -13,6 +13,8 @@ AGENT='' STEPS=0 FAILED=0
 GUARD=120
 # The kernel ejects a scheduler that lets a task wait this long; a third of the usual, so that a stall shows.
 WATCHDOG_MS=10000
+# A step that takes longer than this hangs, and perhaps can't even be killed.
+HANG=300
 
 # fail REASON... : for use as "COMMAND || fail REASON || return".
 fail() {
@@ -27,6 +29,7 @@ step() {
 	local name=$1 began=$SECONDS reason
 	shift
 	STEPS=$((STEPS + 1))
+	echo "$name" >"$T/current"
 	: >"$T/detail"
 	rm -f "$T/reason"
 	if agent_gone; then
@@ -53,6 +56,7 @@ skip() {
 
 # The plan and the exit code.
 finish() {
+	kill -KILL "$HANG_WATCH" 2>/dev/null || true
 	if ((FAILED)); then "$GUEST/kernel-log.sh" < <(kernel_log) | sed 's/^/# kernel: /'; fi
 	echo "1..$STEPS"
 	exit $((FAILED > 0))
@@ -123,3 +127,36 @@ gone() {
 	first_line "/proc/$1/stat"
 	[[ $LINE == none || $LINE == *') Z '* ]]
 }
+
+# Who hangs where, as the kernel sees it: blocked tasks, the scheduler's own dump, the log.
+hang_report() {
+	echo "not ok $1 - hangs for $HANG s"
+	echo "# CPUs online: $(cat /sys/devices/system/cpu/online), sched_ext $(state), $(ops)"
+	echo D >/proc/sysrq-trigger
+	echo w >/proc/sysrq-trigger
+	nap 2
+	sed 's/.*sched_ext_dump: //' /sys/kernel/tracing/trace | head -n 300 | sed 's/^/# dump: /'
+	dmesg | tail -n 200 | sed 's/^/# kernel: /'
+}
+
+# Ends a check whose step hangs, in real time so that no scheduler can starve it.
+hang_watch() {
+	local at='' since=0
+	chrt -f -p 50 "$BASHPID"
+	while nap 2; do
+		first_line "$T/current"
+		if [[ $LINE != "$at" ]]; then
+			at=$LINE since=$SECONDS
+		elif ((SECONDS - since > HANG)); then
+			hang_report "$at"
+			kill -KILL $$
+			return
+		fi
+	done
+}
+
+# Asked for now: in a hang, switching a trace point on may hang too.
+echo 1 >/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable
+echo 1 >/proc/sys/kernel/sysrq
+hang_watch &
+HANG_WATCH=$!

@@ -1,0 +1,170 @@
+//! Deliberately broken schedulers: one edit each to a copy of `bpf/`, compiled
+//! and loaded. An edit that no longer fits its file is an error.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use scx_fulcrum::sim::variants::Variant;
+
+/// One edit.
+pub struct Mutant {
+    pub name: &'static str,
+    /// Below `bpf/`.
+    pub file: &'static str,
+    pub find: &'static str,
+    pub replace: &'static str,
+}
+
+/// The scheduler with `mutant`'s edit; each call compiles it anew.
+pub fn broken(mutant: &Mutant) -> Variant {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        "mutant-{}-{}",
+        mutant.name,
+        std::process::id()
+    ));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+    copy(&source.join("bpf"), &folder.join("bpf"));
+    let path = folder.join("bpf").join(mutant.file);
+    let text = fs::read_to_string(&path).unwrap();
+    let fits = text.matches(mutant.find).count();
+    assert_eq!(
+        fits, 1,
+        "{} fits {fits} times: bpf/{} changed, so must the mutant",
+        mutant.name, mutant.file
+    );
+    fs::write(&path, text.replace(mutant.find, mutant.replace)).unwrap();
+    let object = compile(source, &folder);
+    // SAFETY: our own code but for one edit, in a file opened once.
+    let variant = unsafe { Variant::open(&object) }.unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    variant
+}
+
+fn compile(source: &Path, folder: &Path) -> PathBuf {
+    let object = folder.join("variant.so");
+    let platform = source.join("src/sim/platform");
+    let status = Command::new(env!("FULCRUM_CLANG"))
+        .args([
+            "-O2",
+            "-fPIC",
+            "-shared",
+            "-DFULCRUM_SIM",
+            "-DSIM_EXPORT=fulcrum_sim",
+            "-w",
+            "-I",
+        ])
+        .arg(folder.join("bpf"))
+        .arg("-I")
+        .arg(&platform)
+        .arg(platform.join("variant.c"))
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .unwrap();
+    assert!(status.success(), "the mutant does not compile");
+    object
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The edits.
+pub const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "dropped_idle_kick",
+        file: "place.h",
+        find: "\tkf_kick(idle, KENUM(scx_kick_flags, SCX_KICK_IDLE));\n",
+        replace: "",
+    },
+    Mutant {
+        name: "lost_work_bit",
+        file: "domain.h",
+        find: "\t__sync_fetch_and_or(&cpu_domain(cpu)->work, cpu_bit(cpu));\n",
+        replace: "",
+    },
+    Mutant {
+        name: "no_second_look_before_idle",
+        file: "pick.h",
+        find: "\tif (pick_own(cpu) || steal_when_idle(cpu))\n\t\treturn;\n",
+        replace: "",
+    },
+    Mutant {
+        name: "unbounded_lag",
+        file: "task.h",
+        find: "\treturn vtime_bound(v, clock, vtime_scale(VTIME_CREDIT, t->weight.inv),\n\
+               \t\t\t   vtime_scale(VTIME_DEBT, t->weight.inv));\n",
+        replace: "\treturn v;\n",
+    },
+    Mutant {
+        name: "missing_affinity_check",
+        file: "place.h",
+        find: "READ_HINT(cpu_state(cpu)->online) && kf_allowed(p, cpu);",
+        replace: "READ_HINT(cpu_state(cpu)->online);",
+    },
+    Mutant {
+        name: "unsigned_compare",
+        file: "vtime.h",
+        find: "return (s64)(a - b) < 0;",
+        replace: "return a < b;",
+    },
+    Mutant {
+        name: "slice_refilled_in_running",
+        file: "life.h",
+        find: "\tt->charged_to = p->se.sum_exec_runtime;\n\tc->next_taken = 0;\n",
+        replace: "\tt->charged_to = p->se.sum_exec_runtime;\n\tc->next_taken = 0;\n\
+                  \tkf_set_slice(p, 20000000);\n",
+    },
+    Mutant {
+        name: "clock_goes_back",
+        file: "cpu.h",
+        find: "\tif (!vtime_before(c->vclock, v))\n\t\treturn;\n\tWRITE_HINT(c->vclock, v);\n",
+        replace: "\tWRITE_HINT(c->vclock, v);\n",
+    },
+    Mutant {
+        name: "no_exchange_at_slice_end",
+        file: "steal.h",
+        find: "\tif (partner < 0)\n\t\treturn false;\n",
+        replace: "\treturn false;\n",
+    },
+    Mutant {
+        name: "weight_ignored",
+        file: "vtime.h",
+        find: "\treturn (ns * inv) >> 22;\n",
+        replace: "\treturn ns;\n",
+    },
+    Mutant {
+        name: "quiescent_not_noted",
+        file: "life.h",
+        find: "\ttask_event(p, t, EV_QUIESCENT);\n",
+        replace: "",
+    },
+    Mutant {
+        name: "runtime_not_charged_at_stop",
+        file: "life.h",
+        find: "\ttask_event(p, t, runnable ? EV_PREEMPTED : EV_LEAVING);\n\ttask_charge(p, t);\n",
+        replace: "\ttask_event(p, t, runnable ? EV_PREEMPTED : EV_LEAVING);\n",
+    },
+    Mutant {
+        name: "no_preemption_at_wakeup",
+        file: "policy/fair.h",
+        find: "return vtime_before(deadline, curr_deadline) && !vtime_before(clock, v);",
+        replace: "return false;",
+    },
+    Mutant {
+        name: "clock_not_carried",
+        file: "vtime.h",
+        find: "\tif (apart > (s64)VTIME_DRIFT)\n",
+        replace: "\tif (0)\n",
+    },
+];

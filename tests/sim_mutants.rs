@@ -1,0 +1,68 @@
+//! Broken schedulers are caught: each mutant fails a judge, by name.
+
+mod mutants;
+mod sim_common;
+
+use mutants::{MUTANTS, broken};
+use scx_fulcrum::sim::variants::Variant;
+use sim_common::judge::JUDGES;
+
+/// Who convicts this scheduler, and of what.
+fn convict(mut variant: Variant) -> Option<(&'static str, String)> {
+    for (name, judge) in JUDGES {
+        let (result, back) = judge(variant);
+        variant = back;
+        if let Err(reason) = result {
+            let first = reason.lines().next().unwrap_or_default().to_string();
+            return Some((name, first));
+        }
+    }
+    None
+}
+
+fn is_killed(name: &str) {
+    let mutant = MUTANTS.iter().find(|mutant| mutant.name == name).unwrap();
+    let verdict = convict(broken(mutant));
+    let (judge, reason) = verdict.unwrap_or_else(|| panic!("{name} survives all judges"));
+    println!("{name}: killed by \"{judge}\": {reason}");
+}
+
+macro_rules! killed {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                is_killed(stringify!($name));
+            }
+        )*
+
+        #[test]
+        fn every_mutant_has_a_test() {
+            let tested = [$(stringify!($name)),*];
+            let listed: Vec<_> = MUTANTS.iter().map(|mutant| mutant.name).collect();
+            assert_eq!(tested.as_slice(), listed);
+        }
+    };
+}
+
+killed! {
+    dropped_idle_kick
+    lost_work_bit
+    no_second_look_before_idle
+    unbounded_lag
+    missing_affinity_check
+    unsigned_compare
+    slice_refilled_in_running
+    clock_goes_back
+    no_exchange_at_slice_end
+    weight_ignored
+    quiescent_not_noted
+    runtime_not_charged_at_stop
+    no_preemption_at_wakeup
+    clock_not_carried
+}
+
+#[test]
+fn the_real_scheduler_is_acquitted() {
+    assert_eq!(convict(Variant::lease()), None);
+}
