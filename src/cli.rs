@@ -20,7 +20,7 @@ const ABOUT: &str = "A fair, low-latency sched_ext CPU scheduler. Runs in the fo
 
 /// The command line of `scx_fulcrum`.
 #[derive(Debug, Parser)]
-#[command(name = "scx_fulcrum", version = crate::BUILD_ID, about = ABOUT, long_about = None)]
+#[command(name = "scx_fulcrum", version = crate::build_id(), about = ABOUT, long_about = None)]
 #[command(args_conflicts_with_subcommands = true, after_help = exit::help_text())]
 pub struct Cli {
     /// What to do instead of scheduling.
@@ -192,7 +192,7 @@ mod tests {
     fn version_carries_the_build_id() {
         let (text, code) = parsed("-V").unwrap_err();
         assert_eq!(code, 0);
-        assert_eq!(text.trim(), format!("scx_fulcrum {}", crate::BUILD_ID));
+        assert_eq!(text.trim(), format!("scx_fulcrum {}", crate::build_id()));
     }
 
     #[test]

@@ -135,6 +135,12 @@ impl Failure {
         let message = message.into();
         Self { code, message }
     }
+
+    /// Waiting for signals and events failed.
+    pub fn sleepless(error: std::io::Error) -> Self {
+        let message = format!("waiting failed ({error}): report this with the kernel's version");
+        Self::new(ExitCode::Unexpected, message)
+    }
 }
 
 impl fmt::Display for Failure {

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode as Status;
 
-use crossbeam_channel::{Receiver, bounded};
 use scx_fulcrum::cli::{self, Cli, Command};
 use scx_fulcrum::exit::{ExitCode, Failure, Outcome};
+use scx_fulcrum::kernel::features::Features;
 use scx_fulcrum::kernel::view::SystemView;
 use scx_fulcrum::kernel::{doctor, libbpf_log, preflight};
 use scx_fulcrum::stats::{self, monitor, server};
+use scx_fulcrum::wake::Sleeper;
 use scx_fulcrum::{agent, log as logging};
 
 fn main() -> Status {
@@ -45,16 +46,16 @@ fn run(cli: &Cli) -> Outcome<ExitCode> {
     if cli.run.help_stats {
         return written(server::describe(&mut io::stdout().lock()));
     }
-    let stop = signals()?;
+    let sleeper = sleeper()?;
     match cli.run.monitor {
-        Some(interval) => monitor::run(Path::new(stats::SOCKET), interval, &stop)?,
-        None => agent::run(&cli.run, &stop)?,
+        Some(interval) => monitor::run(Path::new(stats::SOCKET), interval, &sleeper)?,
+        None => agent::run(&cli.run, &sleeper)?,
     }
     Ok(ExitCode::Ok)
 }
 
 fn examine() -> Outcome<ExitCode> {
-    let report = preflight::check(&SystemView::host());
+    let report = preflight::check(&SystemView::host(), &Features::read());
     written(doctor::print(&report, &mut io::stdout().lock()))?;
     Ok(report
         .failure()
@@ -72,16 +73,14 @@ fn written(result: io::Result<()>) -> Outcome<ExitCode> {
     }
 }
 
-/// A channel that gets a message on SIGINT, SIGTERM or SIGHUP.
-fn signals() -> Outcome<Receiver<()>> {
-    let (sender, receiver) = bounded(1);
-    ctrlc::set_handler(move || {
-        // Full means that a signal is already on its way.
-        let _ = sender.try_send(());
-    })
-    .map_err(|error| {
-        let message = format!("signals can't be handled ({error}): try again");
-        Failure::new(ExitCode::Unexpected, message)
-    })?;
-    Ok(receiver)
+/// What sleeps until there is something to do; SIGINT, SIGTERM and SIGHUP tell
+/// it to stop.
+fn sleeper() -> Outcome<Sleeper> {
+    let unexpected = |message| Failure::new(ExitCode::Unexpected, message);
+    let sleeper = Sleeper::new()
+        .map_err(|error| unexpected(format!("no pipe ({error}): close some files, try again")))?;
+    let waker = sleeper.waker();
+    ctrlc::set_handler(move || waker.stop())
+        .map_err(|error| unexpected(format!("signals can't be handled ({error}): try again")))?;
+    Ok(sleeper)
 }

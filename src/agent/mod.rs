@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The agent's one loop: load, attach, wait, detach.
 //!
-//! It decides nothing about scheduling. It waits for three things, a signal,
-//! a request for statistics and the kernel ending the scheduler, and wakes a
-//! few times a second for the last only.
+//! It decides nothing about scheduling. It sleeps until a signal, a request
+//! for statistics, the kernel ending the scheduler or the time for its next
+//! line of statistics; where none of these comes, it never wakes.
+
+mod haste;
 
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, never, select};
+use scx_utils::SCX_ECODE_ACT_RESTART;
 
 use crate::cli::RunArgs;
 use crate::exit::{ExitCode, Failure, Outcome};
+use crate::kernel::events::Events;
 use crate::kernel::exit_info::{ExitInfo, Next};
 use crate::kernel::features::Features;
 use crate::kernel::lock::{self, InstanceLock, LockError};
@@ -24,13 +27,15 @@ use crate::stats::SOCKET;
 use crate::stats::counters::Snapshot;
 use crate::stats::metrics::Metrics;
 use crate::stats::server::Server;
+use crate::wake::Sleeper;
 
-/// How long an ejection may go unnoticed. The kernel tells it in memory
-/// shared with the BPF program, which can be looked at but not waited for.
+use haste::Haste;
+
+/// How long an ejection may go unnoticed where no event can tell of it.
 const EJECTION_CHECK: Duration = Duration::from_millis(250);
 
-/// Pause before a restart that follows its start at once, so that a storm of
-/// CPU hotplug events does not become a storm of restarts.
+/// Pause before a restart, so that a storm of CPU hotplug events does not
+/// become a storm of restarts.
 const RESTART_PAUSE: Duration = Duration::from_millis(200);
 
 /// How one life of the scheduler ended.
@@ -39,35 +44,24 @@ enum End {
     Restart,
 }
 
-/// Schedule the machine until `stop` receives a message.
+/// Schedule the machine until `sleeper` is told to stop.
 ///
 /// # Errors
 ///
 /// Whatever keeps the scheduler from running, and the kernel ejecting it.
-pub fn run(args: &RunArgs, stop: &Receiver<()>) -> Outcome<()> {
+pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
     let view = SystemView::host();
     let config = config(args)?;
-    let (features, _lock) = preflight(&view)?;
+    let _lock = preflight(&view)?;
     let mut agent = Agent {
         view,
         config,
-        features,
-        stop,
+        sleeper,
         stats: args.stats,
-        service: None,
+        server: None,
     };
-    loop {
-        let started = Instant::now();
-        match agent.live()? {
-            End::Stopped => return Ok(()),
-            End::Restart if started.elapsed() > RESTART_PAUSE => {}
-            End::Restart => {
-                if stop.recv_timeout(RESTART_PAUSE).is_ok() {
-                    return Ok(());
-                }
-            }
-        }
-    }
+    while let End::Restart = agent.live()? {}
+    Ok(())
 }
 
 fn config(args: &RunArgs) -> Outcome<Config> {
@@ -81,8 +75,8 @@ fn config(args: &RunArgs) -> Outcome<Config> {
 }
 
 /// All checks, then the instance lock: nothing is changed before they pass.
-fn preflight(view: &SystemView) -> Outcome<(Features, Option<InstanceLock>)> {
-    let report = preflight::check(view);
+fn preflight(view: &SystemView) -> Outcome<Option<InstanceLock>> {
+    let report = preflight::check(view, &Features::read());
     if let Some(failure) = report.failure() {
         return Err(failure);
     }
@@ -94,7 +88,7 @@ fn preflight(view: &SystemView) -> Outcome<(Features, Option<InstanceLock>)> {
         log::warn!("{}", finding.line());
     }
     match lock::acquire(view) {
-        Ok(lock) => Ok((report.features, Some(lock))),
+        Ok(lock) => Ok(Some(lock)),
         Err(LockError::Held { holder }) => Err(Failure::new(
             ExitCode::SecondInstance,
             preflight::second_instance(&holder).line(),
@@ -105,42 +99,50 @@ fn preflight(view: &SystemView) -> Outcome<(Features, Option<InstanceLock>)> {
                 "no instance lock in {} ({error}): going on without",
                 path.display()
             );
-            Ok((report.features, None))
+            Ok(None)
         }
     }
 }
 
-/// Statistics for clients, across restarts of the scheduler.
-struct Service {
-    _server: Server,
-    answers: Sender<Snapshot>,
-    requests: Receiver<()>,
+/// Lines of statistics on standard output, for `--stats`.
+struct Lines {
+    every: Duration,
+    due: Instant,
+    earlier: Snapshot,
 }
 
-impl Service {
-    fn launch() -> Option<Self> {
-        let served = Server::launch(Path::new(SOCKET));
-        let server = served
-            .map_err(|why| log::warn!("{why}: scheduling goes on"))
-            .ok()?;
-        let (answers, requests) = server.channels()?;
-        Some(Self {
-            _server: server,
-            answers,
-            requests,
-        })
+impl Lines {
+    fn new(every: Duration) -> Self {
+        Self {
+            every,
+            due: Instant::now() + every,
+            earlier: Snapshot::default(),
+        }
+    }
+
+    /// Print a line if it is time; false: nobody reads any more.
+    fn print_if_due(&mut self, scheduler: &Scheduler<'_>) -> bool {
+        let start = Instant::now();
+        if start < self.due {
+            return true;
+        }
+        self.due = start + self.every;
+        let now = scheduler.snapshot();
+        let metrics = Metrics::between(&self.earlier, &now);
+        self.earlier = now;
+        metrics.print(&mut io::stdout().lock()).is_ok()
     }
 }
 
 struct Agent<'a> {
     view: SystemView,
     config: Config,
-    features: Features,
-    stop: &'a Receiver<()>,
+    sleeper: &'a Sleeper,
     /// How often to print statistics.
     stats: Option<Duration>,
-    /// `None` before the first attach, or if nobody can be served.
-    service: Option<Service>,
+    /// Statistics for clients, across restarts; `None` before the first attach
+    /// or if nobody can be served.
+    server: Option<Server>,
 }
 
 impl Agent<'_> {
@@ -153,32 +155,43 @@ impl Agent<'_> {
         })?;
         let topology = Topology::read(&self.view);
         let mut storage = Storage::uninit();
+        let haste = Haste::begin();
         let started = Instant::now();
-        let (config, features) = (&self.config, &self.features);
-        let mut scheduler =
-            Scheduler::load(&mut storage, config, features, &topology, hotplug_seq)?;
-        if self.stop.try_recv().is_ok() {
+        log::debug!("loading the BPF program");
+        let mut scheduler = Scheduler::load(&mut storage, &self.config, &topology, hotplug_seq)?;
+        if self.sleeper.stopping() {
             return Ok(End::Stopped);
         }
         let loaded = Instant::now();
+        log::debug!("attaching: loaded in {} ms", (loaded - started).as_millis());
         scheduler.attach()?;
         log::debug!(
-            "loaded and verified in {} ms, attached in {} ms",
-            (loaded - started).as_millis(),
-            loaded.elapsed().as_millis()
+            "attached in {} ms{}",
+            loaded.elapsed().as_millis(),
+            self.view.process_age().map_or_else(String::new, |age| {
+                format!(", {} ms after the start of the process", age.as_millis())
+            })
         );
+        drop(haste);
         if let Some(info) = scheduler.exit_info() {
             return self.ended(&info, ExitCode::Enable);
         }
         self.announce(&topology);
-        if self.service.is_none() {
-            self.service = Service::launch();
+        if self.server.is_none() {
+            self.server = Server::launch(Path::new(SOCKET), self.sleeper.waker())
+                .map_err(|why| log::warn!("{why}: scheduling goes on"))
+                .ok();
         }
-        match self.wait(&scheduler) {
-            Some(info) => self.ended(&info, ExitCode::Ejected),
+        let end = self.wait(&scheduler)?;
+        let summary = scheduler.snapshot().summary();
+        match end {
+            Some(info) => {
+                log::info!("ended by the kernel {summary}");
+                self.ended(&info, ExitCode::Ejected)
+            }
             None => {
                 let took = scheduler.detach();
-                log::info!("stopped; the kernel's own scheduler took over");
+                log::info!("stopped {summary}; the kernel's own scheduler took over");
                 log::debug!("detached in {} ms", took.as_millis());
                 Ok(End::Stopped)
             }
@@ -190,7 +203,7 @@ impl Agent<'_> {
         log::info!(
             "{} schedules {} on Linux {} ({}, {}, {}); watch: scx_fulcrum --monitor 1; \
              stop: Ctrl-C or kill {}",
-            crate::BUILD_ID,
+            crate::build_id(),
             if self.config.partial {
                 "SCHED_EXT tasks"
             } else {
@@ -207,57 +220,51 @@ impl Agent<'_> {
         }
     }
 
-    /// Wait until the scheduler ends: why, or `None` on request.
-    fn wait(&mut self, scheduler: &Scheduler<'_>) -> Option<ExitInfo> {
-        let nobody = never();
-        let mut earlier = Snapshot::default();
-        let mut due = self.stats.map(|interval| Instant::now() + interval);
+    /// Wait until the scheduler ends: why, or `None` on request. All inputs
+    /// meet here.
+    fn wait(&self, scheduler: &Scheduler<'_>) -> Outcome<Option<ExitInfo>> {
+        let mut events = listen(scheduler);
+        let mut lines = self.stats.map(Lines::new);
         loop {
-            let requests = self
-                .service
-                .as_ref()
-                .map_or(&nobody, |service| &service.requests);
-            let patience = due.map_or(EJECTION_CHECK, |due| {
-                due.saturating_duration_since(Instant::now())
-                    .min(EJECTION_CHECK)
-            });
-            let mut served = true;
-            select! {
-                recv(self.stop) -> _ => return None,
-                recv(requests) -> request => served = request.is_ok() && self.answer(scheduler),
-                default(patience) => {}
-            }
-            if !served {
-                log::warn!("the statistics server ended: scheduling goes on");
-                self.service = None;
-            }
             if let Some(info) = scheduler.exit_info() {
-                return Some(info);
+                return Ok(Some(info));
             }
-            if let (Some(interval), Some(at)) = (self.stats, due)
-                && Instant::now() >= at
+            if self.sleeper.stopping() {
+                return Ok(None);
+            }
+            if let Some(server) = &self.server {
+                server.answer(|| scheduler.snapshot());
+            }
+            // Nobody who reads is no reason to stop scheduling.
+            if lines
+                .as_mut()
+                .is_some_and(|lines| !lines.print_if_due(scheduler))
             {
-                let now = scheduler.snapshot();
-                let printed = Metrics::between(&earlier, &now).print(&mut io::stdout().lock());
-                earlier = now;
-                // Nobody reads any more: no reason to stop scheduling.
-                due = printed.is_ok().then(|| Instant::now() + interval);
+                lines = None;
+            }
+            let due = lines.as_ref().map(|lines| lines.due);
+            let check = match events {
+                Some(_) => None,
+                None => Some(Instant::now() + EJECTION_CHECK),
+            };
+            let deadline = due.into_iter().chain(check).min();
+            self.sleeper
+                .sleep(events.as_ref().map(Events::as_fd), deadline)
+                .map_err(Failure::sleepless)?;
+            if let Some(Err(error)) = events.as_ref().map(Events::take) {
+                log::debug!("events: {error:#}");
+                events = None;
             }
         }
-    }
-
-    fn answer(&self, scheduler: &Scheduler<'_>) -> bool {
-        let answers = self.service.as_ref().map(|service| &service.answers);
-        answers.is_some_and(|answers| answers.send(scheduler.snapshot()).is_ok())
     }
 
     /// What follows from the kernel having ended the scheduler. `error` is
     /// the code for an end that is an error.
     fn ended(&self, info: &ExitInfo, error: ExitCode) -> Outcome<End> {
-        match info.next(&self.features) {
+        match info.next(*SCX_ECODE_ACT_RESTART) {
             Next::Restart => {
                 log::info!("{}: starting again", info.line());
-                Ok(End::Restart)
+                self.pause()
             }
             Next::End(ExitCode::Ejected) => {
                 let dump = info.dump_text();
@@ -269,4 +276,29 @@ impl Agent<'_> {
             Next::End(code) => Err(info.failure(code)),
         }
     }
+
+    /// Wait a moment before the next life, unless told to stop.
+    fn pause(&self) -> Outcome<End> {
+        let until = Instant::now() + RESTART_PAUSE;
+        while Instant::now() < until {
+            if self.sleeper.stopping() {
+                return Ok(End::Stopped);
+            }
+            self.sleeper
+                .sleep(None, Some(until))
+                .map_err(Failure::sleepless)?;
+        }
+        Ok(End::Restart)
+    }
+}
+
+/// What tells of an ejection at once; `None` means looking for it.
+fn listen(scheduler: &Scheduler<'_>) -> Option<Events> {
+    let events = scheduler.events();
+    events
+        .map_err(|error| {
+            let ms = EJECTION_CHECK.as_millis();
+            log::debug!("no events from the kernel ({error:#}): looking every {ms} ms");
+        })
+        .ok()
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's list format for sets of CPUs: `0-3,8,10-11`.
+//!
+//! Not scx_utils' `read_cpulist`: that refuses the empty set, which an offline
+//! node has, and a garbled range makes it panic or take all memory.
 
 /// Parse a CPU list into ascending CPU numbers without repeats.
 ///

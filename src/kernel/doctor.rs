@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn every_check_is_listed_with_its_remedy() {
-        let report = preflight::check(&Tree::new().view());
+        let report = preflight::check(&Tree::new().view(), &Err("absent".to_string()));
         let mut text = Vec::new();
         print(&report, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

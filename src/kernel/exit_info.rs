@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Why the kernel ended the scheduler: what its exit information means.
 
+use scx_utils::ScxExitKind;
+
 use crate::exit::{ExitCode, Failure};
 
-use super::features::Features;
-
-/// `enum scx_exit_kind`, as far as kinds are told apart. These values are the
-/// same in every kernel with sched_ext.
-mod kind {
-    pub const UNREG_BPF: i32 = 65;
-    pub const UNREG_KERN: i32 = 66;
-    pub const ERROR: i32 = 1024;
-    pub const ERROR_STALL: i32 = 1026;
-}
+// The kinds that are told apart; the same in every kernel with sched_ext.
+const UNREG_BPF: i32 = ScxExitKind::UnregBPF as i32;
+const UNREG_KERN: i32 = ScxExitKind::UnregKern as i32;
+const ERROR: i32 = ScxExitKind::Error as i32;
+const ERROR_STALL: i32 = ScxExitKind::ErrorStall as i32;
 
 /// The kernel's exit information, as the BPF program recorded it.
+///
+/// Not scx_utils' `UserExitInfo`: that panics on text that is no UTF-8, which
+/// the names of tasks in a dump may be, and tells neither kind nor dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitInfo {
     /// `enum scx_exit_kind`; never 0.
@@ -41,16 +41,13 @@ pub enum Next {
 }
 
 impl ExitInfo {
-    /// What the kernel wants now.
-    pub fn next(&self, features: &Features) -> Next {
-        // A kernel whose BTF truncates 64-bit values reads as 0 here.
-        let restart = features
-            .value("SCX_ECODE_ACT_RESTART")
-            .filter(|&bit| bit != 0);
-        let carries_code = matches!(self.kind, kind::UNREG_BPF | kind::UNREG_KERN);
-        if carries_code && self.code as u64 & restart.unwrap_or(1 << 48) != 0 {
+    /// What the kernel wants now. `restart` is the bit of the code that asks
+    /// for a restart, `SCX_ECODE_ACT_RESTART`.
+    pub fn next(&self, restart: u64) -> Next {
+        let carries_code = matches!(self.kind, UNREG_BPF | UNREG_KERN);
+        if carries_code && self.code as u64 & restart != 0 {
             Next::Restart
-        } else if self.kind >= kind::ERROR {
+        } else if self.kind >= ERROR {
             Next::End(ExitCode::Ejected)
         } else {
             Next::End(ExitCode::TurnedOff)
@@ -91,7 +88,7 @@ impl ExitInfo {
             ExitCode::TurnedOff => {
                 format!("turned off by somebody else: {line}; start it again at will")
             }
-            _ if self.kind == kind::ERROR_STALL => format!(
+            _ if self.kind == ERROR_STALL => format!(
                 "ejected by the kernel: {line}; the kernel's own scheduler took over: \
                  start it again, and report this with the dump above"
             ),
@@ -119,8 +116,7 @@ mod tests {
 
     #[test]
     fn kinds_lead_to_their_ends() {
-        let features = Features::default();
-        let next = |kind, code| info(kind, code).next(&features);
+        let next = |kind, code| info(kind, code).next(1 << 48);
         assert_eq!(next(66, 1 << 48 | 1 << 32), Next::Restart);
         assert_eq!(next(65, 1 << 48), Next::Restart);
         assert_eq!(next(66, 1 << 32), Next::End(ExitCode::TurnedOff));

@@ -9,9 +9,6 @@ use super::lock;
 use super::topology::MAX_CPUS;
 use super::view::{SchedExt, SystemView};
 
-/// Where the kernel's type information lies.
-pub const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
-
 /// What the name of our scheduler in `root/ops` starts with.
 const OWN_NAME: &str = "fulcrum_";
 
@@ -86,13 +83,11 @@ impl Finding {
     }
 }
 
-/// All findings, and what they learned about the kernel on the way.
+/// All findings.
 #[derive(Debug)]
 pub struct Report {
     /// One finding a check, in the order in which they are worth reading.
     pub findings: Vec<Finding>,
-    /// The kernel's features; empty if its BTF can't be read.
-    pub features: Features,
 }
 
 impl Report {
@@ -107,25 +102,22 @@ impl Report {
     }
 }
 
-/// Run all checks.
-pub fn check(view: &SystemView) -> Report {
-    let features = Features::read(&view.path(BTF_PATH));
+/// Run all checks on the machine that `view` shows and the kernel functions
+/// that [`Features::read`] found there.
+pub fn check(view: &SystemView, features: &Result<Features, String>) -> Report {
     let findings = vec![
         permission(view),
         preempt_rt(view),
         sched_ext(view),
-        btf(&features),
-        hidden_functions(&features),
+        btf(features),
+        hidden_functions(features),
         jit(view),
         instance(view),
         other_scheduler(view),
         isolated_cpus(view),
         cpu_count(view),
     ];
-    Report {
-        findings,
-        features: features.unwrap_or_default(),
-    }
+    Report { findings }
 }
 
 fn permission(view: &SystemView) -> Finding {
@@ -179,7 +171,7 @@ fn sched_ext(view: &SystemView) -> Finding {
 fn btf(features: &Result<Features, String>) -> Finding {
     const TOPIC: &str = "type information";
     match features {
-        Ok(_) => Finding::ok(TOPIC, format!("BTF in {BTF_PATH}")),
+        Ok(_) => Finding::ok(TOPIC, "the kernel has BTF"),
         Err(why) => Finding::fail(
             TOPIC,
             ExitCode::NoBtf,
@@ -194,12 +186,13 @@ fn hidden_functions(features: &Result<Features, String>) -> Finding {
     let Ok(features) = features else {
         return Finding::warn(TOPIC, "can't be checked without BTF", "");
     };
-    let missing: Vec<_> = features
-        .missing_functions()
-        .map(|group| group.join(" or "))
-        .collect();
-    let hidden: Vec<_> = features.hidden_functions().collect();
-    if !missing.is_empty() {
+    let hidden = &features.hidden;
+    if !features.missing.is_empty() {
+        let missing: Vec<_> = features
+            .missing
+            .iter()
+            .map(|group| group.join(" or "))
+            .collect();
         let cause = if hidden.is_empty() {
             ""
         } else {
@@ -327,7 +320,7 @@ fn cpu_count(view: &SystemView) -> Finding {
 mod tests {
     use super::*;
     use crate::kernel::features::INDISPENSABLE;
-    use crate::kernel::testing::{BtfWriter, Tree};
+    use crate::kernel::testing::Tree;
 
     fn good() -> Tree {
         Tree::new()
@@ -336,38 +329,37 @@ mod tests {
             .file("proc/version", "Linux version 7.3.4 SMP PREEMPT_DYNAMIC\n")
             .file("proc/sys/net/core/bpf_jit_enable", "1\n")
             .file("sys/kernel/sched_ext/state", "disabled\n")
-            .file("sys/kernel/btf/vmlinux", kernel_btf(&[]))
             .file("sys/devices/system/cpu/isolated", "\n")
             .file("sys/devices/system/cpu/possible", "0-3\n")
     }
 
-    fn kernel_btf(hidden: &[&str]) -> Vec<u8> {
-        let mut btf = BtfWriter::new();
-        let aux = btf.structure("bpf_prog_aux", &["x"]);
-        let pointer = btf.pointer(aux);
-        btf.enumeration("scx_ops_flags", &[("SCX_OPS_ENQ_LAST", 2)]);
-        for name in hidden {
-            btf.function(name, &[("x", 0), ("aux", pointer)]);
-        }
-        let needed = INDISPENSABLE.iter().flat_map(|group| group.iter());
-        for name in needed.filter(|name| !hidden.contains(name)) {
-            btf.function(name, &[("x", 0)]);
-        }
-        btf.finish()
+    fn lacking(group: usize, hidden: &[&str]) -> Result<Features, String> {
+        Ok(Features {
+            hidden: hidden.iter().map(|name| name.to_string()).collect(),
+            missing: vec![INDISPENSABLE[group]],
+        })
+    }
+
+    fn report(tree: &Tree) -> Report {
+        check(&tree.view(), &Ok(Features::default()))
     }
 
     fn failure(tree: &Tree) -> Failure {
-        check(&tree.view()).failure().expect("a failure")
+        report(tree).failure().expect("a failure")
+    }
+
+    fn kernel_failure(features: Result<Features, String>) -> Failure {
+        let report = check(&good().view(), &features);
+        report.failure().expect("a failure")
     }
 
     #[test]
     fn a_good_machine_passes_without_a_warning() {
-        let report = check(&good().view());
+        let report = report(&good());
         for finding in &report.findings {
             assert_eq!(finding.verdict, Verdict::Ok, "{finding:?}");
         }
         assert!(report.failure().is_none());
-        assert!(report.features.flag("SCX_OPS_ENQ_LAST") == 2);
     }
 
     #[test]
@@ -386,7 +378,6 @@ mod tests {
                 ExitCode::PreemptRt,
             ),
             (good().without("sys/kernel/sched_ext"), ExitCode::NoSchedExt),
-            (good().without("sys/kernel/btf/vmlinux"), ExitCode::NoBtf),
             (
                 good().file("proc/sys/net/core/bpf_jit_enable", "0\n"),
                 ExitCode::JitOff,
@@ -403,13 +394,6 @@ mod tests {
                 good().file("sys/devices/system/cpu/possible", "0-4096\n"),
                 ExitCode::TooManyCpus,
             ),
-            (
-                good().file(
-                    "sys/kernel/btf/vmlinux",
-                    kernel_btf(&["scx_bpf_create_dsq"]),
-                ),
-                ExitCode::HiddenFunction,
-            ),
         ];
         for (tree, code) in cases {
             let failure = failure(&tree);
@@ -424,11 +408,6 @@ mod tests {
             .file("sys/kernel/sched_ext/state", "enabled\n")
             .file("sys/kernel/sched_ext/root/ops", "bpfland_1.0\n");
         assert!(failure(&tree).message.contains("bpfland_1.0"));
-        let tree = good().file(
-            "sys/kernel/btf/vmlinux",
-            kernel_btf(&["scx_bpf_create_dsq"]),
-        );
-        assert!(failure(&tree).message.contains("scx_bpf_create_dsq"));
         let tree = good()
             .without("sys/kernel/sched_ext")
             .file("proc/sys/kernel/osrelease", "6.1.0-49-amd64\n");
@@ -436,20 +415,38 @@ mod tests {
     }
 
     #[test]
+    fn what_the_kernel_lacks_is_named_in_one_line() {
+        let faulty = kernel_failure(lacking(0, &["scx_bpf_create_dsq"]));
+        assert_eq!(faulty.code, ExitCode::HiddenFunction);
+        assert!(faulty.message.contains("scx_bpf_create_dsq"));
+        assert!(faulty.message.contains("BTF is faulty"));
+        let older = kernel_failure(lacking(1, &[]));
+        assert_eq!(older.code, ExitCode::HiddenFunction);
+        assert!(older.message.contains("scx_bpf_dsq_insert or scx_bpf"));
+        assert!(!older.message.contains("faulty"), "{}", older.message);
+        let none = kernel_failure(Err("no such file".to_string()));
+        assert_eq!(none.code, ExitCode::NoBtf);
+        assert!(none.message.contains("no such file"));
+        for failure in [faulty, older, none] {
+            assert_eq!(failure.message.lines().count(), 1, "{}", failure.message);
+        }
+    }
+
+    #[test]
     fn functions_with_fallbacks_only_warn() {
-        let hidden = ["scx_bpf_kick_cpu", "scx_bpf_dsq_peek"];
-        let tree = good().file("sys/kernel/btf/vmlinux", kernel_btf(&hidden));
-        let report = check(&tree.view());
+        let features = Features {
+            hidden: vec!["scx_bpf_kick_cpu".into(), "scx_bpf_dsq_peek".into()],
+            missing: Vec::new(),
+        };
+        let report = check(&good().view(), &Ok(features));
         assert!(report.failure().is_none());
-        let finding = report
+        let mut warnings = report
             .findings
             .iter()
-            .find(|f| f.verdict == Verdict::Warn)
-            .unwrap();
-        assert!(
-            hidden.iter().all(|name| finding.detail.contains(name)),
-            "{finding:?}"
-        );
+            .filter(|f| f.verdict == Verdict::Warn);
+        let finding = warnings.next().expect("a warning");
+        assert!(finding.detail.contains("scx_bpf_kick_cpu scx_bpf_dsq_peek"));
+        assert!(warnings.next().is_none());
     }
 
     #[test]
@@ -459,7 +456,7 @@ mod tests {
             .file("sys/kernel/sched_ext/root/ops", "fulcrum_0.1.0\n");
         assert_eq!(failure(&tree).code, ExitCode::OtherScheduler);
         let _lock = lock::acquire(&tree.view()).unwrap();
-        let report = check(&tree.view());
+        let report = report(&tree);
         let failures = report
             .findings
             .iter()

@@ -5,6 +5,10 @@
 //! a domain holds 1 to 64 CPUs of one last-level cache and one node; domains
 //! are numbered by node. Whatever sysfs lacks or garbles costs locality at
 //! most, and is noted: no input makes this fail.
+//!
+//! Not scx_utils' `Topology`: that holds online CPUs only, while a CPU that
+//! comes online later must have its place already, and it panics or gives up
+//! where sysfs is incomplete.
 
 use std::collections::BTreeMap;
 use std::fs;

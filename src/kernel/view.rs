@@ -5,11 +5,15 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Capability numbers of the kernel's `linux/capability.h`.
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
+
+/// Ticks a second in `/proc/PID/stat`: part of the kernel's ABI.
+const USER_HZ: f64 = 100.0;
 
 /// Read access to the machine's files below a root folder.
 #[derive(Clone, Debug)]
@@ -131,6 +135,19 @@ impl SystemView {
             .map_err(io::Error::other)
     }
 
+    /// How long ago this process started, to 10 ms; `None` if `/proc` doesn't
+    /// tell.
+    pub fn process_age(&self) -> Option<Duration> {
+        let stat = self.read("/proc/self/stat").ok()?;
+        // The name before the last parenthesis may hold anything. The start
+        // is the 22nd field, the 20th after the name.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let start: f64 = fields.split_ascii_whitespace().nth(19)?.parse().ok()?;
+        let uptime = self.read("/proc/uptime").ok()?;
+        let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+        Duration::try_from_secs_f64(uptime - start / USER_HZ).ok()
+    }
+
     /// CPUs taken from the scheduler's domains with `isolcpus=`, as the
     /// kernel's list; empty if there are none.
     pub fn isolated_cpus(&self) -> String {
@@ -183,6 +200,19 @@ mod tests {
             let tree = Tree::new().file("proc/self/status", line);
             assert_eq!(tree.view().may_load_bpf(), may, "{line}");
         }
+    }
+
+    #[test]
+    fn the_age_of_a_process_with_an_odd_name() {
+        let stat = "42 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 500 20\n";
+        let tree = Tree::new()
+            .file("proc/self/stat", stat)
+            .file("proc/uptime", "7.25 3.00\n");
+        let age = tree.view().process_age();
+        assert_eq!(age, Some(Duration::from_millis(2250)));
+        let tree = tree.file("proc/uptime", "4.99 3.00\n");
+        assert_eq!(tree.view().process_age(), None, "a start in the future");
+        assert_eq!(Tree::new().view().process_age(), None);
     }
 
     #[test]

@@ -101,9 +101,43 @@ pub struct Snapshot {
     pub counters: Counters,
 }
 
+impl Snapshot {
+    /// What is worth knowing at the end, in half a line.
+    pub fn summary(&self) -> String {
+        let counters = &self.counters;
+        format!(
+            "after {:.1} s: {} wakeups, {} lifecycle errors, {} missing contexts, longest wait {:.1} ms",
+            self.at.as_secs_f64(),
+            counters.wakeups,
+            counters.lifecycle_errors,
+            counters.missing_ctx,
+            counters.wait_max_ns as f64 / 1e6,
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_tells_each_figure_in_its_unit() {
+        let snapshot = Snapshot {
+            at: Duration::from_millis(12_340),
+            online: 2,
+            counters: Counters {
+                wakeups: 5,
+                lifecycle_errors: 6,
+                missing_ctx: 7,
+                wait_max_ns: 8_900_000,
+                ..Counters::default()
+            },
+        };
+        assert_eq!(
+            snapshot.summary(),
+            "after 12.3 s: 5 wakeups, 6 lifecycle errors, 7 missing contexts, longest wait 8.9 ms"
+        );
+    }
 
     #[test]
     fn sums_and_differences() {

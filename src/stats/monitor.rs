@@ -3,12 +3,12 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
 use scx_stats::prelude::*;
 
 use crate::exit::{ExitCode, Failure, Outcome};
+use crate::wake::Sleeper;
 
 use super::metrics::Metrics;
 
@@ -73,18 +73,19 @@ fn hint(kind: Option<io::ErrorKind>) -> &'static str {
 /// # Errors
 ///
 /// Those of [`Client::connect`] and [`Client::fetch`].
-pub fn run(path: &Path, interval: Duration, stop: &Receiver<()>) -> Outcome<()> {
+pub fn run(path: &Path, interval: Duration, sleeper: &Sleeper) -> Outcome<()> {
     let mut client = Client::connect(path)?;
-    loop {
-        let metrics = client.fetch()?;
-        if metrics.print(&mut io::stdout().lock()).is_err() {
-            return Ok(());
+    let mut due = Instant::now();
+    while !sleeper.stopping() {
+        if Instant::now() >= due {
+            due = Instant::now() + interval;
+            if client.fetch()?.print(&mut io::stdout().lock()).is_err() {
+                return Ok(());
+            }
         }
-        match stop.recv_timeout(interval) {
-            Err(RecvTimeoutError::Timeout) => {}
-            _ => return Ok(()),
-        }
+        sleeper.sleep(None, Some(due)).map_err(Failure::sleepless)?;
     }
+    Ok(())
 }
 
 #[cfg(test)]

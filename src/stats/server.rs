@@ -5,29 +5,37 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
 
 use anyhow::anyhow;
-use crossbeam_channel::{Receiver, Sender};
 use scx_stats::prelude::*;
 
 use super::counters::Snapshot;
 use super::metrics::Metrics;
+use crate::wake::Waker;
+
+/// A client's request: where to send the answer.
+type Request = Sender<Snapshot>;
 
 /// Serves statistics until dropped. Clients' requests arrive as messages, so
 /// that only one thread ever touches the scheduler.
+///
+/// Not through the channels of scx_stats: its own thread passes a request on
+/// at some time after it was made, when waking would come too early.
 pub struct Server {
-    inner: Option<StatsServer<(), Snapshot>>,
+    inner: Option<StatsServer<(), ()>>,
+    requests: Receiver<Request>,
     path: PathBuf,
 }
 
 impl Server {
-    /// Serve on the socket `path`.
+    /// Serve on the socket `path`; each request wakes whoever answers.
     ///
     /// # Errors
     ///
     /// A sentence that says why there is no serving: somebody else does, or
     /// the socket can't be made.
-    pub fn launch(path: &Path) -> Result<Self, String> {
+    pub fn launch(path: &Path, waker: Waker) -> Result<Self, String> {
         // Launching would take the socket away from whoever serves there.
         if UnixStream::connect(path).is_ok() {
             return Err(format!(
@@ -35,20 +43,30 @@ impl Server {
                 path.display()
             ));
         }
-        let inner = StatsServer::new(definition())
+        let (sender, requests) = mpsc::channel();
+        let ask = move || {
+            let (question, answer) = mpsc::channel();
+            sender.send(question).ok()?;
+            waker.wake();
+            answer.recv().ok()
+        };
+        let inner = StatsServer::new(definition(ask))
             .set_path(path)
             .launch()
             .map_err(|error| format!("statistics can't be served ({error:#})"))?;
         Ok(Self {
             inner: Some(inner),
+            requests,
             path: path.to_path_buf(),
         })
     }
 
-    /// Where to answer with a snapshot, and where requests for one arrive.
-    /// `None` after the server was dropped.
-    pub fn channels(&self) -> Option<(Sender<Snapshot>, Receiver<()>)> {
-        self.inner.as_ref().map(StatsServer::channels)
+    /// Answer each request that waits with a snapshot taken by `look`.
+    pub fn answer(&self, look: impl Fn() -> Snapshot) {
+        for request in self.requests.try_iter() {
+            // A client that is gone wants no answer.
+            let _ = request.send(look());
+        }
     }
 }
 
@@ -60,17 +78,16 @@ impl Drop for Server {
     }
 }
 
-fn definition() -> StatsServerData<(), Snapshot> {
-    let open: Box<dyn StatsOpener<(), Snapshot>> = Box::new(|_| {
+/// What is served. `ask` gets a snapshot, or `None` if nobody answers.
+fn definition(
+    ask: impl Fn() -> Option<Snapshot> + Clone + Send + 'static,
+) -> StatsServerData<(), ()> {
+    let open: Box<dyn StatsOpener<(), ()>> = Box::new(move |_| {
+        let ask = ask.clone();
         // A client's first report covers the time since the start.
         let mut earlier = Snapshot::default();
-        Ok(Box::new(move |_args, (requests, answers)| {
-            requests
-                .send(())
-                .map_err(|_| anyhow!("the scheduler is stopping"))?;
-            let now = answers
-                .recv()
-                .map_err(|_| anyhow!("the scheduler is stopping"))?;
+        Ok(Box::new(move |_args, _channels| {
+            let now = ask().ok_or_else(|| anyhow!("the scheduler is stopping"))?;
             let metrics = Metrics::between(&earlier, &now);
             earlier = now;
             metrics.to_json()
@@ -87,18 +104,20 @@ fn definition() -> StatsServerData<(), Snapshot> {
 ///
 /// Those of writing to `out`.
 pub fn describe(out: &mut impl Write) -> io::Result<()> {
-    definition()
+    definition(|| None)
         .describe_meta(out, None)
         .map_err(io::Error::other)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::thread;
     use std::time::Duration;
 
     use super::*;
     use crate::stats::monitor;
+    use crate::wake::Sleeper;
 
     #[test]
     fn the_description_names_every_figure() {
@@ -114,24 +133,32 @@ mod tests {
     fn a_monitor_gets_figures_and_a_second_server_steps_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("scx/root/stats");
-        let server = Server::launch(&path).unwrap();
-        let (answers, requests) = server.channels().unwrap();
+        let sleeper = Sleeper::new().unwrap();
+        let waker = sleeper.waker();
+        let server = Server::launch(&path, waker.clone()).unwrap();
         let scheduler = thread::spawn(move || {
             for number in 1..=2 {
-                requests.recv().unwrap();
+                // Without a deadline: a request that wakes nobody hangs here.
+                sleeper.sleep(None, None).unwrap();
                 let mut now = Snapshot {
                     at: Duration::from_secs(number),
                     ..Snapshot::default()
                 };
                 now.counters.wakeups = 10 * number * number;
-                answers.send(now).unwrap();
+                let asked = Cell::new(0);
+                server.answer(|| {
+                    asked.set(asked.get() + 1);
+                    now.clone()
+                });
+                assert_eq!(asked.get(), 1);
             }
+            server
         });
         let mut client = monitor::Client::connect(&path).unwrap();
         assert_eq!(client.fetch().unwrap().wakeups, 10.0);
         assert_eq!(client.fetch().unwrap().wakeups, 30.0);
-        scheduler.join().unwrap();
-        let Err(message) = Server::launch(&path) else {
+        let server = scheduler.join().unwrap();
+        let Err(message) = Server::launch(&path, waker) else {
             panic!("two servers")
         };
         assert!(message.contains("another scheduler"), "{message}");

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The ring buffer through which the BPF program wakes the agent
+//! (`bpf/events.h`). An event is a hint to look; it holds no truth of its own.
+
+use std::os::fd::BorrowedFd;
+
+use libbpf_rs::{MapCore, RingBuffer, RingBufferBuilder};
+use plain::Plain;
+
+use super::skeleton::types::{fulcrum_event, fulcrum_event_kind};
+
+// SAFETY: the C struct is two 32-bit integers without padding (its size is
+// asserted in bpf/events.h), so any bytes are a value of it.
+unsafe impl Plain for fulcrum_event {}
+
+/// The receiving end.
+pub struct Events {
+    ring: RingBuffer<'static>,
+}
+
+impl Events {
+    /// Listen to the BPF map `ring`.
+    ///
+    /// # Errors
+    ///
+    /// Those of mapping its memory.
+    pub(super) fn of(ring: &dyn MapCore) -> libbpf_rs::Result<Self> {
+        let mut builder = RingBufferBuilder::new();
+        builder.add(ring, |bytes| {
+            log::debug!("{}", describe(bytes));
+            0
+        })?;
+        let ring = builder.build()?;
+        Ok(Self { ring })
+    }
+
+    /// What can be read while events wait.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring buffer owns the descriptor and closes it when
+        // dropped, which the borrow of `self` excludes.
+        unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
+    }
+
+    /// Take all events that wait; they show with `-v`.
+    ///
+    /// # Errors
+    ///
+    /// If the ring buffer is damaged.
+    pub fn take(&self) -> libbpf_rs::Result<()> {
+        self.ring.consume()
+    }
+}
+
+fn describe(bytes: &[u8]) -> String {
+    match plain::from_bytes::<fulcrum_event>(bytes) {
+        Ok(event) if event.kind == fulcrum_event_kind::FULCRUM_EVENT_EXIT => {
+            format!(
+                "event: the kernel ends the scheduler, exit kind {}",
+                event.code
+            )
+        }
+        Ok(event) => format!(
+            "event of unknown kind {}, code {}",
+            event.kind.0, event.code
+        ),
+        Err(error) => format!("event of {} bytes can't be read: {error:?}", bytes.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(event: &fulcrum_event) -> &[u8] {
+        // SAFETY: see `Plain` above: no padding, so every byte is initialised.
+        unsafe { plain::as_bytes(event) }
+    }
+
+    #[test]
+    fn events_are_told_apart() {
+        let event = |kind, code| fulcrum_event {
+            kind: fulcrum_event_kind(kind),
+            code,
+        };
+        let exit = describe(bytes(&event(1, 64)));
+        assert!(exit.ends_with("exit kind 64"), "{exit}");
+        let other = describe(bytes(&event(7, -1)));
+        assert!(other.contains("unknown kind 7, code -1"), "{other}");
+    }
+
+    #[test]
+    fn short_and_shifted_records_are_refused() {
+        let event = fulcrum_event::default();
+        assert!(describe(&bytes(&event)[..7]).contains("7 bytes"));
+        let pair = [event, event];
+        // SAFETY: as above.
+        let shifted = unsafe { plain::as_bytes(&pair) };
+        assert!(describe(&shifted[1..9]).contains("can't be read"));
+        assert!(describe(&[]).contains("0 bytes"));
+    }
+}
