@@ -22,6 +22,14 @@
 #define STEAL_TRIES_FAR		4	/* ... within each other one */
 #define EXCHANGE_FAR_EVERY	8	/* every so many slices, look beyond the domain */
 
+/* CPUs of @domain besides @cpu whose queues hold a task. */
+static __always_inline u64 others_work(u32 domain, s32 cpu)
+{
+	u64 work = READ_HINT(domain_state(domain)->work);
+
+	return domain == cpu_topology(cpu)->domain ? work & ~cpu_bit(cpu) : work;
+}
+
 static __always_inline bool steal_from(s32 victim)
 {
 	if (kf_move_to_local(cpu_queue(victim)))
@@ -38,12 +46,10 @@ static __always_inline bool steal_from(s32 victim)
  */
 __noinline bool steal_in_domain(u32 domain, s32 cpu, u32 after, u32 tries)
 {
-	u64 work = READ_HINT(domain_state(domain)->work);
+	u64 work = others_work(domain, cpu);
 	u32 i, bit = after;
 	bool taken = false;
 
-	if (cpu_topology(cpu)->domain == domain)
-		work &= ~cpu_bit(cpu);
 	for (i = 0; work && i < tries && i < FULCRUM_DOMAIN_CPUS; i++) {
 		bit = next_bit(work, bit & 63);
 		taken = steal_from(domain_cpu(domain, bit));
@@ -104,25 +110,24 @@ __noinline bool steal_when_idle(s32 cpu)
 	return false;
 }
 
-/* Whose queue to compare with at the end of this slice; negative: nobody's. */
+/*
+ * Whose queue to compare with at the end of this slice; negative: nobody's.
+ * The own domain's CPUs take turns; every so often, and whenever nobody waits
+ * near, the other domains do.
+ */
 static __always_inline s32 exchange_partner(s32 cpu)
 {
-	struct cpu_state *c = cpu_state(cpu);
-	u32 turn = c->exchange_turn++;
+	u32 turn = cpu_state(cpu)->exchange_turn++;
 	u32 domain = cpu_topology(cpu)->domain;
-	u64 work;
+	u64 work = others_work(domain, cpu);
 
-	if (topo.nr_domains > 1 && turn % EXCHANGE_FAR_EVERY == 0) {
-		domain += 1 + turn / EXCHANGE_FAR_EVERY % (topo.nr_domains - 1);
+	if (topo.nr_domains > 1 && (!work || turn % EXCHANGE_FAR_EVERY == 0)) {
+		domain += 1 + turn % (topo.nr_domains - 1);
 		if (domain >= topo.nr_domains)
 			domain -= topo.nr_domains;
+		work = others_work(domain, cpu);
 	}
-	work = READ_HINT(domain_state(domain)->work);
-	if (domain == cpu_topology(cpu)->domain)
-		work &= ~cpu_bit(cpu);
-	if (!work)
-		return -1;
-	return domain_cpu(domain, next_bit(work, turn & 63));
+	return work ? domain_cpu(domain, next_bit(work, turn & 63)) : -1;
 }
 
 /* Takes the head of another queue if it is due before @deadline here. */
