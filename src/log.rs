@@ -14,8 +14,7 @@ impl Log for StandardError {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Libraries report as warnings what is none to users, such as a
         // client of the statistics that hangs up.
-        let ours = metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
-        let limit = if ours || verbose() {
+        let limit = if is_ours(metadata) || verbose() {
             log::max_level()
         } else {
             LevelFilter::Off
@@ -32,11 +31,24 @@ impl Log for StandardError {
             Level::Warn => "warning: ",
             _ => "",
         };
+        let origin = if is_ours(record.metadata()) {
+            String::new()
+        } else {
+            format!("({}) ", record.target())
+        };
         // A vanished reader is no reason to stop scheduling.
-        let _ = writeln!(std::io::stderr(), "scx_fulcrum: {level}{}", record.args());
+        let _ = writeln!(
+            std::io::stderr(),
+            "scx_fulcrum: {level}{origin}{}",
+            record.args()
+        );
     }
 
     fn flush(&self) {}
+}
+
+fn is_ours(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with(env!("CARGO_CRATE_NAME"))
 }
 
 /// Write a text of several lines as it is, such as a debug dump.

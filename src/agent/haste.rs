@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Priority for the moments in which the scheduler is loaded. Verifying the
-//! program is this process's own work: on a machine full of tasks, with no
-//! more than its fair share, it took tens of seconds to get under way.
+//! Priority for the moments in which the scheduler is loaded. Reading the
+//! kernel's type information and verifying the program are this process's own
+//! work: on a machine full of tasks, with no more than its fair share, that
+//! took tens of seconds.
 
 use rustix::process::{getpriority_process, setpriority_process};
 

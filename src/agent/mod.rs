@@ -52,6 +52,7 @@ enum End {
 pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
     let view = SystemView::host();
     let config = config(args)?;
+    let haste = Haste::begin();
     let _lock = preflight(&view)?;
     let mut agent = Agent {
         view,
@@ -60,12 +61,16 @@ pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
         stats: args.stats,
         server: None,
     };
-    while let End::Restart = agent.live()? {}
+    let mut end = agent.live(haste)?;
+    while let End::Restart = end {
+        end = agent.live(Haste::begin())?;
+    }
     Ok(())
 }
 
 fn config(args: &RunArgs) -> Outcome<Config> {
-    let timeout = std::env::var("SCX_TIMEOUT_MS").ok();
+    let timeout = std::env::var_os("SCX_TIMEOUT_MS");
+    let timeout = timeout.as_ref().map(|text| text.to_string_lossy());
     Ok(Config {
         slice_ns: args.slice_us * 1000,
         partial: args.partial,
@@ -146,8 +151,8 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
-    /// One life of the scheduler, from loading to its end.
-    fn live(&mut self) -> Outcome<End> {
+    /// One life of the scheduler, from loading, with `haste`, to its end.
+    fn live(&mut self, haste: Haste) -> Outcome<End> {
         // Before the topology: whatever changes in between, the kernel sees it.
         let hotplug_seq = self.view.hotplug_seq().map_err(|error| {
             let message = format!("/sys/kernel/sched_ext/hotplug_seq: {error}: is /sys mounted?");
@@ -155,7 +160,6 @@ impl Agent<'_> {
         })?;
         let topology = Topology::read(&self.view);
         let mut storage = Storage::uninit();
-        let haste = Haste::begin();
         let started = Instant::now();
         log::debug!("loading the BPF program");
         let mut scheduler = Scheduler::load(&mut storage, &self.config, &topology, hotplug_seq)?;

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -46,7 +47,9 @@ pub fn acquire(view: &SystemView) -> Result<InstanceLock, LockError> {
     let (folder, path) = (view.path(FOLDER), view.path(FILE));
     let failed = |error| LockError::Io(path.clone(), error);
     fs::create_dir_all(&folder).map_err(failed)?;
+    // Whoever can open the file can lock it, and so keep us from starting.
     let open = OpenOptions::new()
+        .mode(0o600)
         .create(true)
         .truncate(false)
         .read(true)
@@ -116,6 +119,15 @@ mod tests {
         drop(lock);
         assert!(held_by(&view).unwrap().is_none());
         assert!(acquire(&view).is_ok());
+    }
+
+    #[test]
+    fn others_cannot_open_the_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let tree = Tree::new();
+        let _lock = acquire(&tree.view()).unwrap();
+        let mode = fs::metadata(tree.view().path(FILE)).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
     }
 
     #[test]
