@@ -75,10 +75,11 @@ shares() {
 	detail "nice -5/0/5/10 on one CPU, bound 0.02: $(grep -E '^(worst|window)' "$T/out" | tail -n 2 | paste -sd ';')"
 }
 
-# One hog more than CPUs: everybody gets the same part of the machine.
+# One hog more than CPUs: everybody gets the same part of the machine. If nobody moved, two of them would share a CPU, an
+# error of 0.25 (2 CPUs) to 0.44 (8 CPUs); a host with fewer cores than the guest has CPUs costs some 0.07.
 spread() {
-	best_of_three --each "$((CPUS + 1))" --seconds 4 --max-error 0.05 || return
-	detail "$((CPUS + 1)) hogs on $CPUS CPUs, bound 0.05: $(grep -E '^(worst|window)' "$T/out" | tail -n 2 | paste -sd ';')"
+	best_of_three --each "$((CPUS + 1))" --seconds 5 --max-error 0.10 || return
+	detail "$((CPUS + 1)) hogs on $CPUS CPUs, bound 0.10: $(grep -E '^(worst|window)' "$T/out" | tail -n 2 | paste -sd ';')"
 }
 
 yielders() {

@@ -160,3 +160,4 @@ echo 1 >/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable
 echo 1 >/proc/sys/kernel/sysrq
 hang_watch &
 HANG_WATCH=$!
+disown "$HANG_WATCH"
