@@ -116,10 +116,20 @@ agent_stop() {
 	local rc=0 pid=$AGENT
 	kill -TERM "$pid" || fail "scx_fulcrum was gone before SIGTERM" || return
 	AGENT=''
-	await "$GUARD" gone "$pid" || { kill -KILL "$pid" && fail "alive $GUARD s after SIGTERM" || return; }
+	await "$GUARD" gone "$pid" || { where_it_waits "$pid" && fail "alive $GUARD s after SIGTERM" || return; }
 	wait "$pid" || rc=$?
 	((rc == 0)) || fail "exit code $rc after SIGTERM: $(tail -n 1 "$T/agent.log")" || return
 	[[ $(state) == disabled ]] || fail "state $(state) after detaching"
+}
+
+# Where each thread of a process that should have ended waits, and an end to it.
+where_it_waits() {
+	local thread
+	for thread in /proc/"$1"/task/*; do
+		head -n 3 "$thread/status"
+		cat "$thread/stack" || true
+	done
+	kill -KILL "$1"
 }
 
 # A process that has ended counts as gone although it was not waited for yet.

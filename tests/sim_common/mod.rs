@@ -58,7 +58,7 @@ pub fn check<R>(
 pub const IDLE_TOLERANCE: u64 = 12_000_000;
 
 /// Runs per thousand that may contain such a miss.
-pub const MISSES_ALLOWED: usize = 15;
+pub const MISSES_ALLOWED: usize = 3;
 
 /// [`check`], with idle CPUs beside work tolerated up to a time.
 pub fn check_tolerant<R>(
