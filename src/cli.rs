@@ -40,6 +40,10 @@ pub enum Command {
     /// Loads nothing and changes nothing; needs no privileges.
     #[command(after_help = exit::help_text())]
     Doctor,
+
+    /// Run a workload file on a simulated machine with this very scheduler, and
+    /// compare with the ideal and with EEVDF. Touches nothing outside itself.
+    Sim(crate::sim::command::SimArgs),
 }
 
 /// Flags of a scheduling run.

@@ -12,7 +12,7 @@ use scx_fulcrum::kernel::view::SystemView;
 use scx_fulcrum::kernel::{doctor, libbpf_log, preflight};
 use scx_fulcrum::stats::{self, monitor, server};
 use scx_fulcrum::wake::Sleeper;
-use scx_fulcrum::{agent, log as logging};
+use scx_fulcrum::{agent, log as logging, sim};
 
 fn main() -> Status {
     logging::init(0);
@@ -40,8 +40,10 @@ fn main() -> Status {
 }
 
 fn run(cli: &Cli) -> Outcome<ExitCode> {
-    if let Some(Command::Doctor) = cli.command {
-        return examine();
+    match &cli.command {
+        Some(Command::Doctor) => return examine(),
+        Some(Command::Sim(args)) => return sim::command::run(args, &mut io::stdout().lock()),
+        None => {}
     }
     if cli.run.help_stats {
         return written(server::describe(&mut io::stdout().lock()));

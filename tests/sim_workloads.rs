@@ -81,6 +81,6 @@ fn a_bad_file_is_one_line_with_place_and_reason() {
     let failure = run(&args, &mut Vec::new()).unwrap_err();
     assert_eq!(failure.code, ExitCode::Usage);
     let text = failure.to_string();
-    assert!(text.contains("bad.json:2:24: invalid type"), "{text}");
+    assert!(text.contains("bad.json:2:23: invalid type"), "{text}");
     assert_eq!(text.lines().count(), 1);
 }

@@ -5,6 +5,7 @@
 
 use super::config::WATCHDOG_TIMEOUT;
 use super::dsq::TaskId;
+use super::ffi::CpuMask;
 use super::machine::{Curr, Happening, Machine};
 use super::tasks::{Place, State};
 
@@ -32,13 +33,36 @@ impl Machine {
     pub(super) fn check_placement(&mut self, task: TaskId, cpu: usize) {
         let t = &self.tasks[task];
         let moving = self.cpus[cpu].stopper.contains(&task);
-        if !t.may_use(cpu) && !moving && self.cpus[cpu].active {
+        if !t.may_use(cpu) && !moving && !t.stuck() && self.cpus[cpu].active {
             let name = self.name(task);
             self.violate(format!("{name} runs on CPU {cpu}, which it may not use"));
         }
         if self.tasks[task].cpu() != cpu {
             let name = self.name(task);
             self.violate(format!("{name} runs on CPU {cpu} but belongs elsewhere"));
+        }
+    }
+
+    /// The kernel corrects a choice of a forbidden CPU, but the scheduler's
+    /// books are wrong then. To leave a task where it was is no choice.
+    pub(super) fn check_choice(&mut self, task: TaskId, prev: usize, answer: Option<usize>) {
+        if let Some(cpu) = answer
+            && cpu != prev
+            && !self.tasks[task].may_use(cpu)
+        {
+            let name = self.name(task);
+            self.violate(format!(
+                "ops.select_cpu() chose CPU {cpu}, which {name} may not use"
+            ));
+        }
+    }
+
+    /// Slices are given out by the pick and at insertion, nowhere else.
+    pub(super) fn check_slice(&mut self, task: TaskId, granted: u64) {
+        let slice = self.tasks[task].cell.read(|k| k.slice);
+        if slice != granted {
+            let name = self.name(task);
+            self.violate(format!("ops.running() changed the slice of {name}"));
         }
     }
 
@@ -54,7 +78,7 @@ impl Machine {
     /// Virtual clocks never go back.
     fn check_clocks(&mut self) {
         let n = self.cfg.topology.cpus;
-        let clocks: Vec<u64> = (0..n).map(|cpu| self.cpu_state(cpu).vclock).collect();
+        let clocks: Vec<u64> = (0..n).map(|cpu| self.vclock(cpu)).collect();
         let back = std::mem::take(&mut self.audit.clocks)
             .into_iter()
             .zip(&clocks)
@@ -123,20 +147,30 @@ impl Machine {
         let elapsed = self.now - self.audit.last;
         self.stats.wasted += elapsed * wasting.min(idle.len()) as u64;
         if let Some((task, cpu, both)) = found {
+            self.stats.idle_beside_work += 1;
+            if both < self.cfg.idle_tolerance {
+                return;
+            }
             let name = self.name(task);
             let place = self.tasks[task].place;
+            let (idle, queue) = (self.cpu_state(cpu), self.cpu_state(self.tasks[task].cpu()));
             self.violate(format!(
-                "CPU {cpu} has been idle for {} us beside {name}, which waits in {place:?}",
-                both / 1000
+                "CPU {cpu} has been idle for {} us beside {name}, which waits in {place:?} \
+                 (idle mark: kernel's {}, scheduler's {}; queue's work flag {})",
+                both / 1000,
+                u8::from(self.idle.intersects(&CpuMask::one(cpu))),
+                idle.idle,
+                queue.has_work
             ));
         }
     }
 
-    /// Could the scheduler give the task to another CPU? What the kernel put
-    /// on the local queue of a CPU that a higher class took, it could not.
+    /// Could another CPU take the task? What is on a local queue it could not:
+    /// the kernel offers no way. That is the price of the scheduler's "next"
+    /// slot, which may hold one task until the next tick.
     fn takeable(&self, place: Place, stuck: bool) -> bool {
         match place {
-            Place::Local(cpu) => self.cpus[cpu].curr != Curr::Higher && !stuck,
+            Place::Local(_) => false,
             Place::User(_) | Place::None => !stuck,
             Place::Global => true,
         }

@@ -288,6 +288,14 @@ impl Machine {
         view
     }
 
+    /// The virtual clock of a CPU's queue.
+    #[must_use]
+    pub fn vclock(&self, cpu: usize) -> u64 {
+        assert!(cpu < self.cfg.topology.cpus, "no such CPU");
+        // SAFETY: within the array; no callback runs.
+        unsafe { (*self.variant.raw().cpus.add(cpu)).vclock }
+    }
+
     /// What the scheduler keeps of a CPU.
     #[must_use]
     pub fn cpu_state(&self, cpu: usize) -> super::ffi::cpu_state {

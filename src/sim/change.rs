@@ -302,8 +302,8 @@ impl Machine {
                     m.call_set_cpumask(task, cpu);
                 });
                 m.tasks[task].allowed_since = m.now;
-                m.leave_forbidden_cpu(task);
             }
+            m.leave_forbidden_cpu(task);
             if m.cpus[cpu].curr == Curr::Task(task) && m.tasks[task].queued() {
                 m.update_curr(cpu);
                 m.arm_work(cpu, task);
@@ -367,6 +367,9 @@ impl Machine {
         self.cpus[cpu].active = true;
         self.within(cpu, true, |m| m.call_hotplug(cpu, true));
         self.cpus[cpu].need_resched = false;
+        if self.cpus[cpu].curr == Curr::Idle {
+            self.cpus[cpu].idle_since = self.now;
+        }
         self.resched(cpu, cpu);
     }
 

@@ -288,12 +288,40 @@ pub struct Ops {
     pub exit_task: TaskFn<*mut ExitArgs>,
     pub enable: Option<unsafe extern "C" fn(*mut KTask)>,
     pub disable: Option<unsafe extern "C" fn(*mut KTask)>,
-    dump: [usize; 3],
+    pub dump: [usize; 3],
     pub cpu_online: CpuFn,
     pub cpu_offline: CpuFn,
     pub init: Option<unsafe extern "C" fn() -> i32>,
-    exit: usize,
-    name: [u8; 128],
+    pub exit: usize,
+    pub name: [u8; 128],
+}
+
+impl Ops {
+    /// No callback.
+    pub const EMPTY: Self = Self {
+        select_cpu: None,
+        enqueue: None,
+        dispatch: None,
+        tick: None,
+        runnable: None,
+        running: None,
+        stopping: None,
+        quiescent: None,
+        dequeue: None,
+        yield_task: None,
+        set_weight: None,
+        set_cpumask: None,
+        init_task: None,
+        exit_task: None,
+        enable: None,
+        disable: None,
+        dump: [0; 3],
+        cpu_online: None,
+        cpu_offline: None,
+        init: None,
+        exit: 0,
+        name: [0; 128],
+    };
 }
 
 /// `struct sim_kernel`: the kernel functions that need the machine.
@@ -314,6 +342,7 @@ pub struct KernelTable {
     pub set_slice: extern "C" fn(*mut KTask, u64),
     pub online: extern "C" fn() -> *const CpuMask,
     pub any_and: extern "C" fn(*const CpuMask, *const CpuMask) -> u32,
+    pub pause: extern "C" fn(),
 }
 
 /// How many kernel functions `SIM_KFUNCS` lists.
@@ -349,6 +378,25 @@ pub struct World {
     pub barriers: u64,
     /// Atomic writes to words that CPUs share.
     pub shared_writes: u64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            kernel: std::ptr::null(),
+            now: 0,
+            cpu: 0,
+            nr_cpu_ids: 0,
+            in_task: 0,
+            pad: 0,
+            current: std::ptr::null_mut(),
+            kfuncs: 0,
+            enums: [0; NR_ENUMS],
+            calls: [0; NR_KFUNCS],
+            barriers: 0,
+            shared_writes: 0,
+        }
+    }
 }
 
 /// `struct sim_task_view`.

@@ -57,6 +57,7 @@ pub(super) const TABLE: *const KernelTable = &KernelTable {
     set_slice,
     online,
     any_and,
+    pause,
 };
 
 extern "C" fn create_dsq(id: u64, _node: i32) -> i32 {
@@ -158,6 +159,10 @@ extern "C" fn set_slice(p: *mut KTask, slice: u64) {
 
 extern "C" fn online() -> *const CpuMask {
     &raw const *machine().online
+}
+
+extern "C" fn pause() {
+    machine().interleave();
 }
 
 extern "C" fn any_and(a: *const CpuMask, b: *const CpuMask) -> u32 {

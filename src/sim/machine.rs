@@ -79,6 +79,9 @@ pub enum Happening {
     Timer(TaskId, u64),
     /// The second half of a wakeup: task, CPU, enqueue flags, waker's CPU.
     Activate(TaskId, usize, u64, usize),
+    /// A wakeup that had to wait for the task's CPU to let go of it: task,
+    /// wake flags, waker's CPU.
+    WakeAgain(TaskId, u64, usize),
     /// A kick reaches `cpu`.
     Kick(usize, u64),
     /// A higher class takes `cpu` for that long.
@@ -371,6 +374,7 @@ impl Machine {
             }
             Happening::Timer(task, count) => self.timer(task, count),
             Happening::Activate(task, cpu, flags, waker) => self.activate(task, cpu, flags, waker),
+            Happening::WakeAgain(task, flags, waker) => self.wake_again(task, flags, waker),
             Happening::Kick(cpu, flags) => self.kicked(cpu, flags),
             Happening::HigherStart(cpu, time) => self.higher_start(cpu, time),
             Happening::HigherEnd(cpu) => self.higher_end(cpu),
@@ -449,6 +453,24 @@ impl Machine {
         // SAFETY: the world outlives the lease; no callback runs.
         let world = unsafe { &*raw.world };
         CostCounters::new(&self.variant.kfunc_names(), world, &self.stats)
+    }
+
+    /// The scheduler, for another run.
+    #[must_use]
+    pub fn into_variant(self) -> Variant {
+        self.variant
+    }
+
+    /// The groups of the workload.
+    #[must_use]
+    pub fn groups(&self) -> &[super::workload::Group] {
+        &self.load.groups
+    }
+
+    /// How many tasks a group has had.
+    #[must_use]
+    pub fn members(&self, group: usize) -> usize {
+        self.load.born[group]
     }
 
     /// One task's state.

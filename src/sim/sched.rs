@@ -181,6 +181,7 @@ impl Machine {
             None => self.dsqs[index].push(task, insert.flags & ffi::ENQ_PREEMPT != 0),
         }
         self.tasks[task].place = Place::User(index);
+        self.tasks[task].allowed_since = self.now;
         self.log
             .record(self.now, self.ctx.cpu, Some(task), What::Insert, insert.dsq);
     }
@@ -485,7 +486,9 @@ impl Machine {
         c.exec_start = self.now;
         c.work_start = self.now + if switched { self.cfg.costs.switch } else { 0 };
         // The context is still the previous task's while running() is called.
+        let granted = self.tasks[task].cell.read(|k| k.slice);
         self.call_running(task, cpu);
+        self.check_slice(task, granted);
         self.cpus[cpu].curr = Curr::Task(task);
         self.stats.switches += 1;
         self.note_wait_end(task);

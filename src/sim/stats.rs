@@ -26,6 +26,18 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Adds all values of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        let pairs = self.counts.iter_mut().zip(&other.counts);
+        pairs.for_each(|(mine, theirs)| *mine += theirs);
+        self.total += other.total;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     const fn index(value: u64) -> usize {
         let sub = 1 << SUB_BITS;
         if value < sub {
@@ -99,6 +111,19 @@ pub struct GroupStats {
     pub ran: u64,
 }
 
+impl GroupStats {
+    /// Adds another group's figures.
+    pub fn merge(&mut self, other: &Self) {
+        self.wakeup.merge(&other.wakeup);
+        self.wait.merge(&other.wait);
+        self.response.merge(&other.response);
+        self.misses += other.misses;
+        self.migrations += other.migrations;
+        self.preemptions += other.preemptions;
+        self.ran += other.ran;
+    }
+}
+
 /// Figures of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -126,6 +151,8 @@ pub struct Stats {
     pub rq_locks: u64,
     /// Idle CPU time while a task that could have used it waited, ns.
     pub wasted: u64,
+    /// Looks that found a CPU idle beside work for longer than the bound.
+    pub idle_beside_work: u64,
     /// Violations counted instead of failing the run.
     pub violations: u64,
 }

@@ -75,7 +75,7 @@ pub struct Task {
     pub waits_since: u64,
     /// It waits because it was woken (not preempted).
     pub woken: bool,
-    /// May use its CPUs since; for work conservation.
+    /// In its present queue, with its present mask, since; for work conservation.
     pub allowed_since: u64,
     /// The watchdog's: runnable without having run since.
     pub stalled_since: u64,

@@ -85,6 +85,12 @@ impl Variant {
         Ok(Self { raw, place: None })
     }
 
+    /// A scheduler that isn't compiled C; nobody else may use `raw`.
+    #[must_use]
+    pub(super) const fn of(raw: &'static RawVariant) -> Self {
+        Self { raw, place: None }
+    }
+
     /// The C side.
     #[must_use]
     pub const fn raw(&self) -> &'static RawVariant {

@@ -43,6 +43,13 @@ impl Machine {
             return;
         }
         let waker = self.ctx.cpu;
+        if self.cpus[self.tasks[task].cpu()].curr == Curr::Task(task) {
+            // Its CPU has not switched away yet (`on_cpu`): the waker spins.
+            let at = self.now + 300;
+            self.cpus[waker].frozen_until = self.cpus[waker].frozen_until.max(at + 1);
+            let by_task = if self.ctx.in_task { BY_TASK } else { 0 };
+            return self.push(at, Happening::WakeAgain(task, flags | by_task, waker));
+        }
         self.stats.wakeups += 1;
         self.tasks[task].state = State::Waking;
         self.tasks[task].allowed_since = self.now;
@@ -78,6 +85,12 @@ impl Machine {
         self.activate(task, cpu, enq_flags, waker);
     }
 
+    pub(super) fn wake_again(&mut self, task: TaskId, flags: u64, waker: usize) {
+        self.within(waker, flags & BY_TASK != 0, |m| {
+            m.wake(task, flags & !BY_TASK)
+        });
+    }
+
     fn idle_cpu_exists(&self, task: TaskId) -> bool {
         self.idle.any()
             && self.tasks[task]
@@ -105,7 +118,9 @@ impl Machine {
             (self.select_in_bypass(task, prev, flags), true)
         } else {
             let answer = self.call_select_cpu(task, prev, here, flags);
-            (self.valid_cpu(answer, "ops.select_cpu()"), true)
+            let answer = self.valid_cpu(answer, "ops.select_cpu()");
+            self.check_choice(task, prev, answer);
+            (answer, true)
         };
         let cpu = cpu.unwrap_or(prev);
         if self.cpus[cpu].active && self.tasks[task].may_use(cpu) {

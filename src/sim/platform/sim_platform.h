@@ -229,6 +229,7 @@ struct sim_kernel {
 	void (*set_slice)(struct task_struct *p, u64 slice);
 	const struct cpumask *(*online)(void);
 	u32 (*any_and)(const struct cpumask *a, const struct cpumask *b);
+	void (*pause)(void);		/* other CPUs may act in between */
 };
 
 /* What the engine sets before it calls, and reads afterwards. */
@@ -289,6 +290,8 @@ static inline u64 bpf_ktime_get_ns(void)
 static inline void sim_atomic(const volatile void *word, const void *frame)
 {
 	s64 apart = (const char *)word - (const char *)frame;
+
+	world.kernel->pause();
 
 	if (apart > -4096 && apart < 4096)
 		world.barriers++;

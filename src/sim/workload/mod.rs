@@ -1,7 +1,9 @@
 //! Workloads: groups of equal tasks, what they share, and what arrives from
 //! outside.
 
+pub mod file;
 pub mod program;
+pub mod rtapp;
 
 use std::sync::Arc;
 
@@ -86,10 +88,6 @@ pub struct Workload {
     pub mutexes: usize,
     /// What arrives from outside.
     pub sources: Vec<Source>,
-    /// The machine it is meant for, if the file says.
-    pub topology: Option<super::topology::Topology>,
-    /// How long to run, if the file says, ns.
-    pub duration: Option<u64>,
 }
 
 impl Group {

@@ -1,0 +1,316 @@
+//! Plain EEVDF, for comparison: the kernel's default policy written as another
+//! sched_ext scheduler, run by the same machine with the same workload.
+//!
+//! A queue a CPU; v and lag by weight; the eligible task with the earliest
+//! deadline runs; lag is kept over sleep, bounded by a slice; idle CPUs pull
+//! from the longest queue. No cgroups, no periodic balancing.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::ffi::{
+    self, DSQ_LOCAL, DSQ_LOCAL_ON, KICK_IDLE, KICK_PREEMPT, KTask, Ops, RawVariant, TaskView, World,
+};
+use super::kfuncs::TABLE;
+use super::run::WEIGHTS;
+use super::variants::Variant;
+
+/// `sysctl_sched_base_slice` of a machine with several CPUs.
+const SLICE: i64 = 2_800_000;
+const CPUS: usize = 4096;
+
+#[derive(Clone, Copy, Default)]
+struct Entity {
+    v: i64,
+    lag: i64,
+    deadline: i64,
+    weight: i64,
+    charged: u64,
+    fresh: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Pointers of waiting tasks.
+    waiting: Vec<usize>,
+    curr: Option<usize>,
+    /// V of an empty queue.
+    last: i64,
+}
+
+#[derive(Default)]
+struct State {
+    queues: Vec<Queue>,
+    entities: HashMap<usize, Entity>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+fn with<R>(work: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with_borrow_mut(work)
+}
+
+fn task<'a>(p: *mut KTask) -> &'a KTask {
+    // SAFETY: called with the pointer of a callback, valid for its duration.
+    unsafe { &*p }
+}
+
+fn kernel() -> &'static ffi::KernelTable {
+    // SAFETY: a constant.
+    unsafe { &*TABLE }
+}
+
+impl State {
+    fn average(&self, cpu: usize) -> i64 {
+        let queue = &self.queues[cpu];
+        let (mut sum, mut load) = (0i128, 0i128);
+        for p in queue.waiting.iter().chain(&queue.curr) {
+            let e = &self.entities[p];
+            sum += i128::from(e.v - queue.last) * i128::from(e.weight);
+            load += i128::from(e.weight);
+        }
+        queue.last + sum.checked_div(load).unwrap_or(0) as i64
+    }
+
+    fn charge(&mut self, p: *mut KTask) {
+        let now = task(p).sum_exec_runtime;
+        let Some(e) = self.entities.get_mut(&(p as usize)) else {
+            return;
+        };
+        let ran = now.wrapping_sub(e.charged) as i64;
+        e.charged = now;
+        e.v += ran * 1024 / e.weight;
+        if e.v >= e.deadline {
+            e.deadline = e.v + SLICE * 1024 / e.weight;
+        }
+    }
+
+    /// `place_entity()`
+    fn place(&mut self, p: *mut KTask, cpu: usize) {
+        let average = self.average(cpu);
+        let weight = i64::from(weight_of(task(p)));
+        let Some(e) = self.entities.get_mut(&(p as usize)) else {
+            return;
+        };
+        e.weight = weight;
+        let bound = SLICE * 1024 / weight;
+        e.v = average - e.lag.clamp(-bound, bound);
+        e.deadline = e.v + bound / if e.fresh { 2 } else { 1 };
+        e.fresh = false;
+    }
+
+    fn forget_place(&mut self, p: *mut KTask, cpu: usize) {
+        let average = self.average(cpu);
+        self.queues[cpu].last = average;
+        if let Some(e) = self.entities.get_mut(&(p as usize)) {
+            e.lag = average - e.v;
+        }
+        let queue = &mut self.queues[cpu];
+        queue.waiting.retain(|other| *other != p as usize);
+        if queue.curr == Some(p as usize) {
+            queue.curr = None;
+        }
+    }
+
+    /// `pick_eevdf()` among the waiting tasks and `curr`.
+    fn pick(&self, cpu: usize, curr: Option<usize>) -> Option<usize> {
+        let average = self.average(cpu);
+        let all = || self.queues[cpu].waiting.iter().chain(&curr).copied();
+        let due = |p: &usize| self.entities[p].deadline;
+        all()
+            .filter(|p| self.entities[p].v <= average)
+            .min_by_key(due)
+            .or_else(|| all().min_by_key(due))
+    }
+}
+
+fn weight_of(k: &KTask) -> u32 {
+    match k.policy {
+        5 => 3,
+        _ => WEIGHTS[(k.static_prio - 100).clamp(0, 39) as usize],
+    }
+}
+
+extern "C" fn init() -> i32 {
+    with(|s| {
+        *s = State::default();
+        s.queues.resize_with(CPUS, Queue::default);
+    });
+    0
+}
+
+extern "C" fn init_task(p: *mut KTask, _: *mut ffi::InitArgs) -> i32 {
+    let e = Entity {
+        weight: 1024,
+        fresh: true,
+        ..Entity::default()
+    };
+    with(|s| s.entities.insert(p as usize, e));
+    0
+}
+
+extern "C" fn exit_task(p: *mut KTask, _: *mut ffi::ExitArgs) {
+    with(|s| s.entities.remove(&(p as usize)));
+}
+
+extern "C" fn select_cpu(p: *mut KTask, prev: i32, flags: u64) -> i32 {
+    let cpu = (kernel().select_cpu_and)(p, prev, flags, task(p).cpus_ptr, 0);
+    if cpu >= 0 { cpu } else { prev }
+}
+
+extern "C" fn enqueue(p: *mut KTask, flags: u64) {
+    let cpu = task(p).cpu as usize;
+    let preempts = with(|s| {
+        if flags & ffi::ENQ_WAKEUP != 0 || !s.queues[cpu].waiting.contains(&(p as usize)) {
+            s.place(p, cpu);
+        }
+        let curr = s.queues[cpu].curr;
+        s.queues[cpu].waiting.push(p as usize);
+        flags & ffi::ENQ_WAKEUP != 0 && curr.is_some() && s.pick(cpu, curr) == Some(p as usize)
+    });
+    if preempts {
+        (kernel().kick)(cpu as i32, KICK_PREEMPT);
+    } else {
+        let idle = (kernel().pick_idle)(task(p).cpus_ptr, 0);
+        if idle >= 0 {
+            (kernel().kick)(idle, KICK_IDLE);
+        }
+    }
+}
+
+extern "C" fn dispatch(cpu: i32, prev: *mut KTask) {
+    let here = cpu as usize;
+    let curr =
+        (!prev.is_null() && task(prev).scx_flags & ffi::TASK_QUEUED != 0).then_some(prev as usize);
+    let next = with(|s| {
+        if curr.is_some() {
+            s.charge(prev);
+        }
+        s.pick(here, curr).or_else(|| pull(s, here))
+    });
+    match next {
+        Some(p) if Some(p) == curr => (kernel().set_slice)(prev, SLICE as u64),
+        Some(p) => {
+            let p = p as *mut KTask;
+            let dsq = if task(p).cpu == cpu as u32 {
+                DSQ_LOCAL
+            } else {
+                DSQ_LOCAL_ON | cpu as u64
+            };
+            (kernel().insert)(p, dsq, SLICE as u64, 0);
+        }
+        None => {}
+    }
+}
+
+/// The task that waits longest on the longest queue and may run here.
+fn pull(s: &State, here: usize) -> Option<usize> {
+    let fits = |p: &&usize| {
+        let k = task(**p as *mut KTask);
+        // SAFETY: cpus_ptr of a live task.
+        unsafe { (*k.cpus_ptr).has(here) && k.migration_disabled == 0 }
+    };
+    (s.queues.iter())
+        .filter(|queue| queue.waiting.iter().any(|p| fits(&p)))
+        .max_by_key(|queue| queue.waiting.len())
+        .and_then(|queue| queue.waiting.iter().find(fits).copied())
+}
+
+extern "C" fn running(p: *mut KTask) {
+    let cpu = task(p).cpu as usize;
+    with(|s| {
+        let from = s
+            .queues
+            .iter()
+            .position(|q| q.waiting.contains(&(p as usize)));
+        match from {
+            Some(from) if from != cpu => {
+                s.forget_place(p, from);
+                s.place(p, cpu);
+            }
+            Some(_) => s.queues[cpu].waiting.retain(|other| *other != p as usize),
+            None => s.place(p, cpu),
+        }
+        s.queues[cpu].curr = Some(p as usize);
+        if let Some(e) = s.entities.get_mut(&(p as usize)) {
+            e.charged = task(p).sum_exec_runtime;
+        }
+    });
+}
+
+extern "C" fn stopping(p: *mut KTask, _runnable: bool) {
+    with(|s| {
+        s.charge(p);
+        s.forget_place(p, task(p).cpu as usize);
+    });
+}
+
+extern "C" fn quiescent(p: *mut KTask, _flags: u64) {
+    with(|s| {
+        if let Some(from) = s
+            .queues
+            .iter()
+            .position(|q| q.waiting.contains(&(p as usize)))
+        {
+            s.forget_place(p, from);
+        }
+    });
+}
+
+extern "C" fn tick(p: *mut KTask) {
+    let cpu = task(p).cpu as usize;
+    let over = with(|s| {
+        s.charge(p);
+        let curr = Some(p as usize);
+        !s.queues[cpu].waiting.is_empty() && s.pick(cpu, curr) != curr
+    });
+    if over {
+        (kernel().set_slice)(p, 0);
+    }
+}
+
+const OPS: Ops = Ops {
+    select_cpu: Some(select_cpu),
+    enqueue: Some(enqueue),
+    dispatch: Some(dispatch),
+    tick: Some(tick),
+    running: Some(running),
+    stopping: Some(stopping),
+    quiescent: Some(quiescent),
+    init_task: Some(init_task),
+    exit_task: Some(exit_task),
+    init: Some(init),
+    ..Ops::EMPTY
+};
+
+extern "C" fn reset() {}
+
+extern "C" fn set_kernel(_release: u32) {}
+
+extern "C" fn view_task(_: *mut KTask, _: *mut TaskView) {}
+
+/// The scheduler, as the machine takes it. Its structs stay allocated.
+#[must_use]
+pub fn variant() -> Variant {
+    let world = World::default();
+    let zeroed =
+        |bytes: usize| Box::leak(vec![0u64; bytes / 8 + 1].into_boxed_slice()).as_mut_ptr();
+    let raw = RawVariant {
+        ops: &raw const *Box::leak(Box::new(OPS)),
+        world: Box::leak(Box::new(world)),
+        cpus: zeroed(CPUS * size_of::<ffi::cpu_state>()).cast(),
+        domains: zeroed(512 * size_of::<ffi::domain_state>()).cast(),
+        topo: zeroed(size_of::<ffi::topology>()).cast(),
+        knobs: zeroed(size_of::<ffi::knobs>()).cast(),
+        reset,
+        set_kernel,
+        view_task,
+        arithmetic: std::ptr::null(),
+        kfunc_names: std::ptr::null(),
+        nr_kfuncs: 0,
+        sizes: ffi::sizes(),
+    };
+    Variant::of(Box::leak(Box::new(raw)))
+}

@@ -1,0 +1,262 @@
+//! What a run comes to: figures per group of tasks, beside the ideal ones.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::fluid::Ideal;
+use super::machine::Machine;
+use super::stats::{GroupStats, Histogram};
+
+/// A run in figures. Times are microseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The workload's name.
+    pub workload: String,
+    /// The seed that repeats the run.
+    pub seed: u64,
+    /// CPUs of the machine.
+    pub cpus: usize,
+    /// Simulated seconds.
+    pub seconds: f64,
+    /// Groups of the same name are one.
+    pub groups: Vec<GroupSummary>,
+    /// What the decisions cost.
+    pub cost: CostSummary,
+    /// Over all decisions: equal for equal runs.
+    pub trace_hash: String,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// A group of tasks. Shares are CPUs: 0.5 is half of one.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// Tasks that it had.
+    pub tasks: usize,
+    /// CPUs used.
+    pub share: f64,
+    /// CPUs that the ideal machine gives.
+    pub ideal: f64,
+    /// CPUs that plain EEVDF gives.
+    pub eevdf: f64,
+    /// From waking to running.
+    pub wakeup: Times,
+    /// The same under plain EEVDF.
+    pub wakeup_eevdf: Times,
+    /// The longest wait of any kind.
+    pub wait_max_us: f64,
+    /// From a request's arrival to its completion.
+    pub response: Times,
+    /// Requests that took longer than their period.
+    pub misses: u64,
+    /// Moves between CPUs.
+    pub migrations: u64,
+    /// Taken off the CPU while runnable.
+    pub preemptions: u64,
+}
+
+/// Percentiles, us.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Times {
+    /// How many.
+    pub count: u64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// Largest.
+    pub max_us: f64,
+}
+
+/// Averages of what the scheduler's decisions cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct CostSummary {
+    /// Wakeups.
+    pub wakeups: u64,
+    /// Calls of ops.dispatch().
+    pub dispatches: u64,
+    /// Moves between run queues.
+    pub migrations: u64,
+    /// Kernel functions called, a wakeup or dispatch.
+    pub calls: f64,
+    /// Locks of dispatch queues and foreign run queues, likewise.
+    pub locks: f64,
+    /// Foreign run-queue locks, a move.
+    pub rq_locks_per_migration: f64,
+    /// Atomic writes to shared words, a wakeup or dispatch.
+    pub shared_writes: f64,
+    /// Full barriers, likewise.
+    pub barriers: f64,
+    /// Part of the wakeups that found an idle CPU if there was one.
+    pub idle_found: f64,
+    /// Calls of each kernel function.
+    pub by_function: BTreeMap<String, u64>,
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+fn times(histogram: &Histogram) -> Times {
+    Times {
+        count: histogram.count(),
+        p50_us: us(histogram.percentile(0.5)),
+        p99_us: us(histogram.percentile(0.99)),
+        max_us: us(histogram.max()),
+    }
+}
+
+fn per(value: u64, of: u64) -> f64 {
+    value as f64 / of.max(1) as f64
+}
+
+impl Summary {
+    /// From a finished run, the ideal one and, if there was one, EEVDF's.
+    #[must_use]
+    pub fn new(name: &str, machine: &Machine, ideal: &Ideal, eevdf: Option<&Machine>) -> Self {
+        let mut groups: Vec<GroupSummary> = Vec::new();
+        for label in labels(machine) {
+            let mut line = group(&label, machine, &ideal.ran);
+            if let Some(eevdf) = eevdf {
+                let other = group(&label, eevdf, &ideal.ran);
+                line.eevdf = other.share;
+                line.wakeup_eevdf = other.wakeup;
+            }
+            groups.push(line);
+        }
+        Self {
+            workload: name.to_string(),
+            seed: machine.cfg.seed,
+            cpus: machine.cfg.topology.cpus,
+            seconds: machine.now as f64 / 1e9,
+            groups,
+            cost: cost(machine),
+            trace_hash: format!("{:016x}", machine.log.hash()),
+            events: machine.stats.events,
+        }
+    }
+
+    /// The summary as a table.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{}: {} CPUs, {} s, seed {}, trace {}\n\n{:<16} {:>6} {:>8} {:>8} {:>8}  {:>26} {:>20} {:>10} {:>10} {:>7} {:>8} {:>8}\n",
+            self.workload,
+            self.cpus,
+            self.seconds,
+            self.seed,
+            self.trace_hash,
+            "group",
+            "tasks",
+            "CPUs",
+            "ideal",
+            "eevdf",
+            "wakeup us p50/p99/max",
+            "eevdf p50/p99",
+            "wait max",
+            "resp. p99",
+            "misses",
+            "moves",
+            "preempt",
+        );
+        for group in &self.groups {
+            let _ = writeln!(
+                text,
+                "{:<16} {:>6} {:>8.3} {:>8.3} {:>8.3}  {:>26} {:>20} {:>10.0} {:>10.0} {:>7} {:>8} {:>8}",
+                group.name,
+                group.tasks,
+                group.share,
+                group.ideal,
+                group.eevdf,
+                format!(
+                    "{:.0} / {:.0} / {:.0}",
+                    group.wakeup.p50_us, group.wakeup.p99_us, group.wakeup.max_us
+                ),
+                format!(
+                    "{:.0} / {:.0}",
+                    group.wakeup_eevdf.p50_us, group.wakeup_eevdf.p99_us
+                ),
+                group.wait_max_us,
+                group.response.p99_us,
+                group.misses,
+                group.migrations,
+                group.preemptions,
+            );
+        }
+        let cost = &self.cost;
+        let _ = writeln!(
+            text,
+            "\n{} wakeups, {} dispatches, {} moves; a wakeup or dispatch: {:.2} kernel calls, \
+             {:.2} locks, {:.2} shared writes, {:.2} barriers; idle CPU found {:.2} %",
+            cost.wakeups,
+            cost.dispatches,
+            cost.migrations,
+            cost.calls,
+            cost.locks,
+            cost.shared_writes,
+            cost.barriers,
+            cost.idle_found * 100.0,
+        );
+        text
+    }
+}
+
+/// Names of the groups, each once.
+fn labels(machine: &Machine) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for spec in machine.groups() {
+        if !labels.contains(&spec.name) {
+            labels.push(spec.name.clone());
+        }
+    }
+    labels
+}
+
+fn group(label: &str, machine: &Machine, ideal: &[f64]) -> GroupSummary {
+    let mut sum = GroupStats::default();
+    let mut line = GroupSummary {
+        name: label.to_string(),
+        ..GroupSummary::default()
+    };
+    let members = machine.groups().iter().enumerate();
+    for (index, _) in members.filter(|(_, spec)| spec.name == label) {
+        let stats = &machine.stats.groups[index];
+        sum.merge(stats);
+        line.ideal += ideal.get(index).copied().unwrap_or(0.0) / machine.now as f64;
+        line.tasks += machine.members(index);
+    }
+    line.share = sum.ran as f64 / machine.now as f64;
+    line.wakeup = times(&sum.wakeup);
+    line.response = times(&sum.response);
+    line.wait_max_us = us(sum.wait.max());
+    line.misses = sum.misses;
+    line.migrations = sum.migrations;
+    line.preemptions = sum.preemptions;
+    line
+}
+
+fn cost(machine: &Machine) -> CostSummary {
+    let counters = machine.costs();
+    let stats = &machine.stats;
+    let decisions = stats.wakeups + stats.dispatches;
+    CostSummary {
+        wakeups: stats.wakeups,
+        dispatches: stats.dispatches,
+        migrations: stats.migrations,
+        calls: per(counters.total_calls, decisions),
+        locks: per(counters.locks, decisions),
+        rq_locks_per_migration: per(stats.rq_locks, stats.migrations),
+        shared_writes: per(counters.shared_writes, decisions),
+        barriers: per(counters.barriers, decisions),
+        idle_found: if stats.idle_existed == 0 {
+            1.0
+        } else {
+            per(stats.idle_taken, stats.idle_existed)
+        },
+        by_function: counters.calls.into_iter().collect(),
+    }
+}

@@ -1,0 +1,544 @@
+//! Workload files: JSON (comments allowed), checked, and turned into programs.
+//!
+//! `docs/simulator.md` describes the format. A mistake is one line with the
+//! place and the reason; nothing is guessed.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use super::program::Step;
+use super::{Arrivals, Group, Policy, Source, Workload};
+use crate::kernel::cpulist;
+use crate::kernel::topology::MAX_CPUS;
+use crate::sim::config::{Config, Faults, RELEASES};
+use crate::sim::ffi::CpuMask;
+use crate::sim::topology::Topology;
+
+const FOREVER: u64 = u64::MAX;
+const MAX_TASKS: usize = 100_000;
+const MAX_STAGES: usize = 64;
+/// A thousand seconds, in us.
+const TIMES: RangeInclusive<u64> = 1..=1_000_000_000;
+
+/// A workload file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// For people.
+    pub name: String,
+    /// `CPUS` or `NODESxCACHESxCORESxTHREADS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<String>,
+    /// How long to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// The kernel whose functions and enums there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Decides what the kernel leaves open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What goes wrong, how often.
+    pub faults: FaultSpec,
+    /// Where clocks start.
+    pub clocks: Clocks,
+    /// The tasks.
+    pub groups: Vec<GroupSpec>,
+}
+
+/// Faults: once in so many microseconds on average; 0 = never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FaultSpec {
+    /// A task gets another CPU mask.
+    pub affinity_us: u64,
+    /// A task gets another nice level.
+    pub renice_us: u64,
+    /// A running task enters a migration-disabled section.
+    pub migrate_disable_us: u64,
+    /// A CPU goes away for a while.
+    pub hotplug_us: u64,
+    /// A higher scheduling class takes a CPU for up to 3 ms.
+    pub higher_us: u64,
+    /// Bypass mode for up to 20 ms.
+    pub bypass_us: u64,
+    /// Task storage fails once in so many tasks.
+    pub storage_one_in: u64,
+}
+
+/// Where clocks start; none: as in life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Clocks {
+    /// The queues' virtual clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_ns: Option<u64>,
+    /// The scheduler's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_ns: Option<u64>,
+    /// CPU time of new tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_time_ns: Option<u64>,
+}
+
+/// Equal tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupSpec {
+    /// For people.
+    pub name: String,
+    /// How many.
+    #[serde(default = "one")]
+    pub count: usize,
+    /// -20..=19
+    #[serde(default)]
+    pub nice: i32,
+    /// `normal`, `batch` or `idle`.
+    #[serde(default)]
+    pub policy: PolicySpec,
+    /// A list such as `0-3,8`; none: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// When the first starts.
+    #[serde(default)]
+    pub start_us: u64,
+    /// How much later each next one.
+    #[serde(default)]
+    pub stagger_us: u64,
+    /// Kernel threads.
+    #[serde(default)]
+    pub kthread: bool,
+    /// What they do.
+    pub does: Does,
+}
+
+const fn one() -> usize {
+    1
+}
+
+/// A scheduling policy's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicySpec {
+    /// `SCHED_OTHER`
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`
+    Batch,
+    /// `SCHED_IDLE`
+    Idle,
+}
+
+/// What a task does; times in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Does {
+    /// Uses the CPU for ever.
+    Hog {},
+    /// Runs and sleeps, both exponentially distributed.
+    Sleeper {
+        /// Mean CPU time between sleeps.
+        run_us: u64,
+        /// Mean sleep.
+        sleep_us: u64,
+    },
+    /// Has to do its work once a period.
+    Frame {
+        /// The period.
+        period_us: u64,
+        /// CPU time a period.
+        work_us: u64,
+    },
+    /// A chain of tasks: each works and wakes the next; the first sleeps between.
+    Pipeline {
+        /// Tasks in a chain.
+        stages: usize,
+        /// CPU time of each.
+        run_us: u64,
+        /// The first one's sleep.
+        sleep_us: u64,
+    },
+    /// Workers that serve requests, which arrive whatever they do.
+    Server {
+        /// Mean time between arrivals.
+        every_us: u64,
+        /// Requests an arrival.
+        #[serde(default = "one")]
+        burst: usize,
+        /// Mean CPU time of a request.
+        service_us: u64,
+    },
+    /// Starts a child every so often that works and exits.
+    ForkStorm {
+        /// How often.
+        every_us: u64,
+        /// Mean CPU time of a child.
+        child_us: u64,
+    },
+    /// All tasks of the group want one mutex.
+    Convoy {
+        /// CPU time with the mutex.
+        hold_us: u64,
+        /// Mean sleep without it.
+        think_us: u64,
+    },
+    /// Works and yields.
+    Yielder {
+        /// CPU time between yields.
+        run_us: u64,
+    },
+}
+
+/// A checked file.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The set-up that the file asks for.
+    pub config: Config,
+    /// Its workload.
+    pub workload: Workload,
+    /// How long to run, ns.
+    pub duration: u64,
+}
+
+impl File {
+    /// Parses JSON text.
+    ///
+    /// # Errors
+    ///
+    /// The place (`line:column`) and what is wrong there.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_str(&without_comments(text)).map_err(|error| {
+            let full = error.to_string();
+            let reason = full.split(" at line ").next().unwrap_or(&full);
+            format!("{}:{}: {reason}", error.line(), error.column())
+        })
+    }
+
+    /// Checks everything and makes programs of it.
+    ///
+    /// # Errors
+    ///
+    /// The member and what is wrong with it.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        let topology = match &self.topology {
+            Some(text) => Topology::parse(text).map_err(|why| format!("topology: {why}"))?,
+            None => Topology::of(2),
+        };
+        let seconds = self.seconds.unwrap_or(2.0);
+        if !(0.001..=3600.0).contains(&seconds) {
+            return Err(format!("seconds: {seconds} is not in 0.001..=3600"));
+        }
+        let mut config = Config::new(topology.clone(), self.seed.unwrap_or(1));
+        if let Some(kernel) = &self.kernel {
+            config.release = release(kernel).map_err(|why| format!("kernel: {why}"))?;
+        }
+        config.faults = self.faults.rates();
+        config.storage_fails_one_in = self.faults.storage_one_in;
+        config.vtime_base = self.clocks.virtual_ns;
+        config.clock_base = self.clocks.kernel_ns.unwrap_or(config.clock_base);
+        config.exec_base = self.clocks.cpu_time_ns.unwrap_or(0);
+        Ok(Scenario {
+            config,
+            workload: self.workload(&topology)?,
+            duration: (seconds * 1e9) as u64,
+        })
+    }
+
+    fn workload(&self, topology: &Topology) -> Result<Workload, String> {
+        let mut workload = Workload {
+            name: self.name.clone(),
+            ..Workload::default()
+        };
+        if self.groups.is_empty() {
+            return Err("groups: there are none".to_string());
+        }
+        for (index, spec) in self.groups.iter().enumerate() {
+            spec.add_to(&mut workload, topology)
+                .map_err(|why| format!("groups[{index}].{why}"))?;
+        }
+        let tasks: usize = workload.groups.iter().map(|group| group.count).sum();
+        if tasks > MAX_TASKS {
+            return Err(format!("groups: {tasks} tasks are more than {MAX_TASKS}"));
+        }
+        Ok(workload)
+    }
+}
+
+/// The number of a kernel release's name.
+///
+/// # Errors
+///
+/// The releases that there are.
+pub fn release(name: &str) -> Result<u32, String> {
+    RELEASES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, number)| *number)
+        .ok_or_else(|| format!("{name:?} is none of 6.16, 6.18, 7.1, 7.3"))
+}
+
+impl FaultSpec {
+    fn rates(self) -> Faults {
+        Faults {
+            affinity: self.affinity_us * 1000,
+            renice: self.renice_us * 1000,
+            migrate_disable: self.migrate_disable_us * 1000,
+            hotplug: self.hotplug_us * 1000,
+            higher: self.higher_us * 1000,
+            bypass: self.bypass_us * 1000,
+        }
+    }
+}
+
+fn time(name: &str, us: u64) -> Result<u64, String> {
+    if TIMES.contains(&us) {
+        Ok(us * 1000)
+    } else {
+        Err(format!("does.{name}: {us} is not in 1..=1000000000"))
+    }
+}
+
+fn again(start: usize) -> Step {
+    Step::Loop {
+        start,
+        times: FOREVER,
+    }
+}
+
+fn wake(channel: usize) -> Step {
+    Step::Signal {
+        channel,
+        all: false,
+        sync: true,
+    }
+}
+
+impl GroupSpec {
+    fn add_to(&self, workload: &mut Workload, topology: &Topology) -> Result<(), String> {
+        if !(-20..=19).contains(&self.nice) {
+            return Err(format!("nice: {} is not in -20..=19", self.nice));
+        }
+        if self.count == 0 || self.count > MAX_TASKS {
+            return Err(format!("count: {} is not in 1..={MAX_TASKS}", self.count));
+        }
+        let mut group = Group::new(&self.name, self.count, Vec::new()).nice(self.nice);
+        group.policy = match self.policy {
+            PolicySpec::Normal => Policy::Normal,
+            PolicySpec::Batch => Policy::Batch,
+            PolicySpec::Idle => Policy::Idle,
+        };
+        group.start = self.start_us * 1000;
+        group.stagger = self.stagger_us * 1000;
+        group.kthread = self.kthread;
+        if let Some(list) = &self.cpus {
+            group.cpus = Some(mask(list, topology)?);
+        }
+        self.does.add_to(workload, group)
+    }
+}
+
+/// The CPUs of a list such as `0-3,8`.
+pub(super) fn mask(list: &str, topology: &Topology) -> Result<CpuMask, String> {
+    let cpus = cpulist::parse(list, MAX_CPUS)
+        .filter(|cpus| !cpus.is_empty())
+        .ok_or_else(|| format!("cpus: {list:?} is no list of CPUs"))?;
+    let mut mask = CpuMask::empty();
+    for cpu in cpus {
+        if cpu >= topology.cpus {
+            return Err(format!(
+                "cpus: there is no CPU {cpu} among {}",
+                topology.cpus
+            ));
+        }
+        mask.set(cpu);
+    }
+    Ok(mask)
+}
+
+impl Does {
+    fn add_to(self, workload: &mut Workload, mut group: Group) -> Result<(), String> {
+        let steps = match self {
+            Self::Hog {} => vec![Step::Run(1_000_000_000), again(0)],
+            Self::Sleeper { run_us, sleep_us } => vec![
+                Step::RunExp(time("run_us", run_us)?),
+                Step::SleepExp(time("sleep_us", sleep_us)?),
+                again(0),
+            ],
+            Self::Frame { period_us, work_us } => vec![
+                Step::Timer(time("period_us", period_us)?),
+                Step::Run(time("work_us", work_us)?),
+                again(0),
+            ],
+            Self::Pipeline {
+                stages,
+                run_us,
+                sleep_us,
+            } => return pipeline(workload, &group, stages, [run_us, sleep_us]),
+            Self::Server {
+                every_us,
+                burst,
+                service_us,
+            } => {
+                let every = time("every_us", every_us)?;
+                let channel = workload.channels.len();
+                workload.channels.push(1 << 20);
+                let arrivals = match burst {
+                    0 => return Err("does.burst: 0 requests never arrive".to_string()),
+                    1 => Arrivals::Poisson(every),
+                    size => Arrivals::Bursts(size as u64, every),
+                };
+                workload.sources.push(Source { channel, arrivals });
+                let service = time("service_us", service_us)?;
+                vec![Step::Wait(channel), Step::RunExp(service), again(0)]
+            }
+            Self::ForkStorm { every_us, child_us } => {
+                let every = time("every_us", every_us)?;
+                let child = workload.groups.len();
+                let steps = vec![Step::RunExp(time("child_us", child_us)?)];
+                let mut children = group.clone();
+                children.name = format!("{}/child", group.name);
+                children.count = 0;
+                children.steps = steps.into();
+                workload.groups.push(children);
+                vec![Step::SleepExp(every), Step::Fork(child), again(0)]
+            }
+            Self::Convoy { hold_us, think_us } => {
+                let mutex = workload.mutexes;
+                workload.mutexes += 1;
+                vec![
+                    Step::SleepExp(time("think_us", think_us)?),
+                    Step::Lock(mutex),
+                    Step::Run(time("hold_us", hold_us)?),
+                    Step::Unlock(mutex),
+                    again(0),
+                ]
+            }
+            Self::Yielder { run_us } => {
+                vec![Step::Run(time("run_us", run_us)?), Step::Yield, again(0)]
+            }
+        };
+        group.steps = steps.into();
+        workload.groups.push(group);
+        Ok(())
+    }
+}
+
+fn pipeline(
+    workload: &mut Workload,
+    group: &Group,
+    stages: usize,
+    [run_us, sleep_us]: [u64; 2],
+) -> Result<(), String> {
+    if !(2..=MAX_STAGES).contains(&stages) {
+        return Err(format!("does.stages: {stages} is not in 2..={MAX_STAGES}"));
+    }
+    let run = Step::Run(time("run_us", run_us)?);
+    let sleep = Step::Sleep(time("sleep_us", sleep_us)?);
+    for chain in 0..group.count {
+        let first = workload.channels.len();
+        workload
+            .channels
+            .extend(std::iter::repeat_n(1 << 10, stages - 1));
+        for stage in 0..stages {
+            let wait = match stage {
+                0 => sleep.clone(),
+                _ => Step::Wait(first + stage - 1),
+            };
+            let mut steps = vec![wait, run.clone()];
+            if stage + 1 < stages {
+                steps.push(wake(first + stage));
+            }
+            steps.push(again(0));
+            let mut task = group.clone();
+            task.count = 1;
+            task.start += group.stagger * chain as u64;
+            task.name = format!("{}/{stage}", group.name);
+            task.steps = steps.into();
+            workload.groups.push(task);
+        }
+    }
+    Ok(())
+}
+
+/// Comments become blanks, so that places in the text stay.
+pub(super) fn without_comments(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let (mut at, mut quoted) = (0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            b'/' if !quoted && matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
+                let (mark, keep) = if bytes[at + 1] == b'*' {
+                    ("*/", 2)
+                } else {
+                    ("\n", 0)
+                };
+                let end = text[at..]
+                    .find(mark)
+                    .map_or(bytes.len(), |len| at + len + keep);
+                let blank = |byte: &mut u8| *byte = if *byte == b'\n' { b'\n' } else { b' ' };
+                out[at..end].iter_mut().for_each(blank);
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        match File::parse(text) {
+            Ok(file) => file.scenario().map(|_| ()).unwrap_err(),
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        for (text, expected) in [
+            ("{", "1:1: EOF"),
+            ("{\"x\": 1}", "1:4: unknown field `x`"),
+            ("// a\n{\"seconds\": \"b\"}", "2:15: invalid type"),
+            ("{}", "groups: there are none"),
+            ("{\"seconds\": 0}", "seconds: 0 is not in"),
+            ("{\"kernel\": \"5.4\"}", "kernel: \"5.4\" is none of"),
+            ("{\"topology\": \"0\"}", "topology: \"0\" is neither"),
+            (
+                r#"{"groups": [{"name": "a", "nice": 20, "does": {"hog": {}}}]}"#,
+                "groups[0].nice: 20 is not in -20..=19",
+            ),
+            (
+                r#"{"groups": [{"name": "a", "cpus": "2", "does": {"hog": {}}}]}"#,
+                "groups[0].cpus: there is no CPU 2 among 2",
+            ),
+            (
+                r#"{"groups": [{"name": "a", "does": {"frame": {"period_us": 0, "work_us": 1}}}]}"#,
+                "groups[0].does.period_us: 0 is not in",
+            ),
+            (
+                r#"{"groups": [{"name": "a", "count": 0, "does": {"hog": {}}}]}"#,
+                "groups[0].count: 0 is not in",
+            ),
+        ] {
+            let found = problem(text);
+            assert!(found.starts_with(expected), "{text}: {found}");
+            assert_eq!(found.lines().count(), 1);
+        }
+    }
+
+    #[test]
+    fn comments_keep_places_and_strings() {
+        let text = "{/* a\n*/ \"name\": \"http://x /* y\" // z\n}";
+        assert_eq!(File::parse(text).unwrap().name, "http://x /* y");
+        assert_eq!(without_comments(text).len(), text.len());
+    }
+}
