@@ -77,7 +77,7 @@ fn weights_hold(machine: &Machine, weights: &[f64]) -> Result<(), String> {
 
 /// Slices end at ticks of 4 ms, so a nice-10 hog that gets 72 ms in 3 s can't
 /// be exact: one tick is 5 % of that.
-pub const MIXED_ERROR: f64 = 0.08;
+pub const MIXED_ERROR: f64 = 0.06;
 
 fn weights_at_the_wrap(variant: Variant) -> (Result<(), String>, Variant) {
     let mut first = None;
@@ -181,8 +181,8 @@ fn rotation(variant: Variant) -> (Result<(), String>, Variant) {
     })
 }
 
-/// See `sim_fairness.rs` for what is reached and why it is not 0.005.
-pub const ROTATION_ERROR: f64 = 0.15;
+/// Usually 0.001; where the ticks of the two CPUs fall decides.
+pub const ROTATION_ERROR: f64 = 0.05;
 
 const RANDOM_RUNS: usize = 400;
 

@@ -1,0 +1,72 @@
+//! Shares against weights, and the bounds that the core reaches today. Where
+//! that is not the 0.5 % that we want, the test says so and why.
+
+mod sim_common;
+
+use scx_fulcrum::sim::variants::Variant;
+use scx_fulcrum::sim::workload::file::{Does, GroupSpec};
+use sim_common::judge::{MIXED_ERROR, ROTATION_ERROR, ran, share_error};
+use sim_common::{check, file, group};
+
+fn hogs(nices: &[i32]) -> Vec<GroupSpec> {
+    let hog = |&nice| group("hog", 1, nice, Does::Hog {});
+    nices.iter().map(hog).collect()
+}
+
+/// The largest relative error over these seeds.
+fn worst(topology: &str, seconds: f64, nices: &[i32], weights: &[f64]) -> f64 {
+    let errors = (1..=5).map(|seed| {
+        let mut file = file(topology, seconds, hogs(nices));
+        file.seed = Some(seed);
+        let (result, _) = check(&file, Variant::lease(), |machine| {
+            share_error(&ran(machine), weights)
+        });
+        result.unwrap_or_else(|text| panic!("{text}"))
+    });
+    errors.fold(0.0, f64::max)
+}
+
+#[test]
+fn equal_hogs_on_one_cpu_are_within_half_a_percent() {
+    for count in [2, 3, 5, 8] {
+        let error = worst("1", 4.0, &vec![0; count], &vec![1.0; count]);
+        println!("{count} equal hogs on 1 CPU: {error:.4}");
+        assert!(error < 0.005, "{count}: {error}");
+    }
+}
+
+/// Today 0.0097 over 4 s: slices end at ticks of 4 ms, a nice-5 hog gets one
+/// after three of the other's.
+#[test]
+fn two_weights_on_one_cpu() {
+    let error = worst("1", 4.0, &[0, 5], &[1024.0, 335.0]);
+    println!("nice 0 and 5 on 1 CPU: {error:.4}");
+    assert!(error < 0.015, "{error}");
+}
+
+/// Today 0.038.
+#[test]
+fn four_weights_on_one_cpu() {
+    let error = worst("1", 4.0, &[-5, 0, 5, 10], &[3121.0, 1024.0, 335.0, 110.0]);
+    println!("nice -5, 0, 5, 10 on 1 CPU: {error:.4}");
+    assert!(error < MIXED_ERROR, "{error}");
+}
+
+/// On 4 CPUs seeds 3 and 5 find a state that lasts: two CPUs keep one hog each
+/// (1.000) and three hogs share the other two (0.667). The clock of a CPU that
+/// runs one task alone goes ahead; exchange() translates all of that but 5 ms
+/// away, and a waiting task that has just run its 4 ms looks no more urgent.
+const TODAY: f64 = 0.30;
+
+#[test]
+fn one_hog_more_than_cpus() {
+    let error = worst("2", 4.0, &[0; 3], &[1.0; 3]);
+    println!("3 equal hogs on 2 CPUs: {error:.4}");
+    assert!(error < ROTATION_ERROR, "2: {error}");
+    for cpus in [4, 8] {
+        let count = cpus + 1;
+        let error = worst(&cpus.to_string(), 4.0, &vec![0; count], &vec![1.0; count]);
+        println!("{count} equal hogs on {cpus} CPUs: {error:.4}");
+        assert!(error < TODAY, "{cpus}: {error}");
+    }
+}

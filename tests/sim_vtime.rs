@@ -1,0 +1,102 @@
+//! The arithmetic of `vtime.h` and the policy, for any arguments.
+
+use proptest::prelude::*;
+use scx_fulcrum::sim::ffi::Weight;
+use scx_fulcrum::sim::variants::Variant;
+
+const MS: u64 = 1_000_000;
+/// The kernel's weights of nice -20..=19, from include/linux/sched/prio.h.
+const KERNEL: [u32; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
+    70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+fn weight(nice: i32) -> Weight {
+    (Variant::lease().arithmetic().weight)(120 + nice, 0)
+}
+
+#[test]
+fn weights_are_the_kernels_and_their_inverses_fit() {
+    for (index, &expected) in KERNEL.iter().enumerate() {
+        let found = weight(index as i32 - 20);
+        assert_eq!(found.weight, expected);
+        let exact = (1u64 << 32) as f64 / f64::from(expected);
+        assert!((f64::from(found.inv) / exact - 1.0).abs() < 1e-4);
+    }
+    let idle = (Variant::lease().arithmetic().weight)(120, 5);
+    assert_eq!((idle.weight, idle.inv), (3, 1_431_655_765));
+    // Real-time and odd priorities count as the nearest nice level.
+    assert_eq!(weight(-120).weight, KERNEL[0]);
+    assert_eq!(weight(1000).weight, KERNEL[39]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn virtual_time_runs_at_one_over_weight(ns in 0u64..1 << 33, nice in -20i32..20) {
+        let weight = weight(nice);
+        let scaled = (Variant::lease().arithmetic().scale)(ns, weight.inv) as f64;
+        let exact = ns as f64 * 1024.0 / f64::from(weight.weight);
+        prop_assert!((scaled - exact).abs() <= exact * 1e-4 + 1.0);
+    }
+
+    #[test]
+    fn order_holds_wherever_clocks_are(start: u64, apart in 1u64..1 << 63) {
+        let variant = Variant::lease();
+        let a = variant.arithmetic();
+        let later = start.wrapping_add(apart);
+        prop_assert!((a.before)(start, later));
+        prop_assert!(!(a.before)(later, start));
+        prop_assert!(!(a.before)(start, start));
+        prop_assert_eq!((a.max)(start, later), later);
+        prop_assert_eq!((a.max)(later, start), later);
+    }
+
+    #[test]
+    fn bounds_hold_across_the_wrap(clock: u64, off in -(1i64 << 60)..1 << 60,
+                                   behind in 0u64..1 << 40, ahead in 0u64..1 << 40) {
+        let variant = Variant::lease();
+        let v = clock.wrapping_add_signed(off);
+        let bound = (variant.arithmetic().bound)(v, clock, behind, ahead);
+        let found = bound.wrapping_sub(clock) as i64;
+        prop_assert_eq!(found, off.clamp(-(behind as i64), ahead as i64));
+    }
+
+    #[test]
+    fn carry_keeps_the_drift_and_is_odd(from: u64, apart in -(1i64 << 61)..1 << 61) {
+        let variant = Variant::lease();
+        let carry = variant.arithmetic().carry;
+        let to = from.wrapping_add_signed(apart);
+        let drift = 5 * MS as i64;
+        let expected = apart - apart.clamp(-drift, drift);
+        prop_assert_eq!(carry(from, to), expected);
+        prop_assert_eq!(carry(to, from), -expected);
+    }
+
+    #[test]
+    fn reweight_keeps_the_lag_in_cpu_time(clock: u64, lag_us in -30_000i64..30_000,
+                                          from in -20i32..20, to in -20i32..20) {
+        let (from, to) = (weight(from), weight(to));
+        let variant = Variant::lease();
+        let lag = lag_us * 1000 * 1024 / i64::from(from.weight);
+        let v = clock.wrapping_add_signed(-lag);
+        let after = (variant.arithmetic().reweight)(v, clock, from, to);
+        let found = clock.wrapping_sub(after) as i64 as f64;
+        let expected = lag as f64 * f64::from(from.weight) / f64::from(to.weight);
+        prop_assert!((found - expected).abs() <= 1.0, "{found} {expected}");
+    }
+
+    #[test]
+    fn requests_stay_within_their_bounds(estimate in 0u64..1 << 33, burst in 0u64..1 << 33,
+                                         slice in 100_000u64..100 * MS, nice in -20i32..20) {
+        let weight = weight(nice);
+        let variant = Variant::lease();
+        let a = variant.arithmetic();
+        let request = (a.wake_request)((a.burst)(estimate.min(6 * MS), burst));
+        prop_assert!((50_000..=6 * MS).contains(&request));
+        let busy = (a.busy_request)(slice, weight.weight);
+        prop_assert!(busy >= 100_000 && busy <= (2 * slice).max(100_000));
+    }
+}
