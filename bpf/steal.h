@@ -22,6 +22,14 @@
 #define STEAL_TRIES_FAR		4	/* ... within each other one */
 #define EXCHANGE_FAR_EVERY	8	/* every so many slices, look beyond the domain */
 
+/*
+ * When queues are compared, their clocks count as one up to here. More than a
+ * move keeps (VTIME_DRIFT), because it has to outweigh what a waiting task may
+ * be ahead of its own clock for having just run: a tick or two. With less, a
+ * CPU that runs one task alone could keep it for ever.
+ */
+#define EXCHANGE_DRIFT		(20 * NSEC_PER_MSEC)
+
 /* CPUs of @domain besides @cpu whose queues hold a task. */
 static __always_inline u64 others_work(u32 domain, s32 cpu)
 {
@@ -115,9 +123,8 @@ __noinline bool steal_when_idle(s32 cpu)
  * The own domain's CPUs take turns; every so often, and whenever nobody waits
  * near, the other domains do.
  */
-static __always_inline s32 exchange_partner(s32 cpu)
+static __always_inline s32 exchange_partner(s32 cpu, u32 turn)
 {
-	u32 turn = cpu_state(cpu)->exchange_turn++;
 	u32 domain = cpu_topology(cpu)->domain;
 	u64 work = others_work(domain, cpu);
 
@@ -130,21 +137,37 @@ static __always_inline s32 exchange_partner(s32 cpu)
 	return work ? domain_cpu(domain, next_bit(work, turn & 63)) : -1;
 }
 
-/* Takes the head of another queue if it is due before @deadline here. */
+/* Could a look elsewhere at the end of a slice find anything? */
+static __always_inline bool exchange_possible(s32 cpu)
+{
+	return exchange_partner(cpu, cpu_state(cpu)->exchange_turn) >= 0;
+}
+
+/*
+ * Takes the head of another queue if it is due before @deadline here. A queue
+ * whose bit has outlived its tasks costs a second look, not the turn: else two
+ * CPUs in step could meet an empty queue every time.
+ */
 static __always_inline bool exchange(s32 cpu, u64 deadline)
 {
-	s32 partner = exchange_partner(cpu);
+	struct cpu_state *c = cpu_state(cpu);
+	s32 partner;
 	u64 theirs;
+	u32 i;
 
-	if (partner < 0)
-		return false;
-	if (!kf_head_vtime(cpu_queue(partner), &theirs))
-		return false;
-	theirs += vtime_carry(queue_clock(partner), queue_clock(cpu));
-	if (!vtime_before(theirs, deadline) || !steal_from(partner))
-		return false;
-	stat_inc(exchanges);
-	return true;
+	for (i = 0; i < 2; i++) {
+		partner = exchange_partner(cpu, c->exchange_turn++);
+		if (partner < 0)
+			return false;
+		if (!kf_head_vtime(cpu_queue(partner), &theirs))
+			continue;
+		theirs += vtime_excess(queue_clock(partner), queue_clock(cpu), EXCHANGE_DRIFT);
+		if (!vtime_before(theirs, deadline) || !steal_from(partner))
+			return false;
+		stat_inc(exchanges);
+		return true;
+	}
+	return false;
 }
 
 #endif /* FULCRUM_STEAL_H */
