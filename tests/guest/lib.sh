@@ -14,7 +14,7 @@ GUARD=120
 # The kernel ejects a scheduler that lets a task wait this long; a third of the usual, so that a stall shows.
 WATCHDOG_MS=10000
 # A step that takes longer than this hangs, and perhaps can't even be killed.
-HANG=300
+HANG=240
 
 # fail REASON... : for use as "COMMAND || fail REASON || return".
 fail() {

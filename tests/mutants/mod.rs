@@ -133,9 +133,9 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "no_exchange_at_slice_end",
-        file: "steal.h",
-        find: "\tif (partner < 0)\n\t\treturn false;\n",
-        replace: "\treturn false;\n",
+        file: "pick.h",
+        find: "\tif (exchange(cpu, best))\n",
+        replace: "\tif (false)\n",
     },
     Mutant {
         name: "weight_ignored",
