@@ -26,6 +26,7 @@ mod sched;
 pub mod stats;
 pub mod summary;
 pub mod tasks;
+mod tick;
 pub mod topology;
 mod trace;
 pub mod variants;

@@ -3,7 +3,6 @@
 //! Function by function what `kernel/sched/ext` does; each carries the
 //! kernel's name in its first line.
 
-use super::config::TICK;
 use super::dsq::TaskId;
 use super::ffi;
 use super::log::What;
@@ -512,45 +511,6 @@ impl Machine {
         group.wait.add(waited);
         if std::mem::take(&mut t.woken) {
             group.wakeup.add(waited);
-        }
-    }
-
-    /// When the running task will have done its work.
-    pub(super) fn arm_work(&mut self, cpu: usize, task: TaskId) {
-        self.cpus[cpu].generation += 1;
-        let done = self.cpus[cpu].work_start.max(self.now) + self.tasks[task].remaining;
-        let generation = self.cpus[cpu].generation;
-        self.push(done, Happening::WorkDone(cpu, generation));
-    }
-
-    pub(super) fn arm_tick(&mut self, cpu: usize) {
-        if self.cpus[cpu].ticking {
-            return;
-        }
-        self.cpus[cpu].ticking = true;
-        let phase = self.cpus[cpu].tick_phase;
-        let next = (self.now + TICK - phase) / TICK * TICK + phase;
-        self.push(next.max(self.now + 1), Happening::Tick(cpu));
-    }
-
-    /// `task_tick_scx()`; an idle CPU's tick stops.
-    pub(super) fn tick(&mut self, cpu: usize) {
-        let Curr::Task(task) = self.cpus[cpu].curr else {
-            self.cpus[cpu].ticking = self.cpus[cpu].curr != Curr::Idle;
-            if self.cpus[cpu].ticking {
-                self.push(self.now + TICK, Happening::Tick(cpu));
-            }
-            return;
-        };
-        self.push(self.now + TICK, Happening::Tick(cpu));
-        self.update_curr(cpu);
-        if self.bypass {
-            self.tasks[task].cell.write(|k| k.slice = 0);
-        } else {
-            self.interrupt(cpu, |m| m.call_tick(task, cpu));
-        }
-        if self.tasks[task].cell.read(|k| k.slice) == 0 {
-            self.schedule(cpu);
         }
     }
 }
