@@ -43,6 +43,7 @@ struct fulcrum_stats {
 	u64 exchanges;		/* tasks taken at a slice's end because they were owed more */
 	u64 idles;		/* ... and found nothing to run */
 	u64 tick_ends;		/* slices ended by the tick because somebody waits */
+	u64 rescues;		/* tasks run out of turn because they had waited for seconds */
 	u64 rehomed;		/* queued tasks moved because their CPU can't run them */
 	u64 place_fixes;	/* wishes corrected by place(): affinity or offline CPU */
 	u64 affinity_changes;	/* changes of a task's CPU mask */
@@ -64,7 +65,6 @@ struct cpu_state {
 	/* read by others */
 	u64 vclock;		/* virtual time of this CPU's queue, ns at weight 1024 */
 	u64 curr_deadline;	/* virtual deadline of the running task */
-	u64 curr_vruntime;	/* its virtual runtime when it started */
 	u32 curr_pid;		/* 0: no task of ours is running here */
 	u32 online;
 	u32 has_work;		/* hint: the queue is not empty */
@@ -73,21 +73,24 @@ struct cpu_state {
 	u32 thief_missed;	/* a thief found the queue empty that was marked */
 	u32 curr_burst;		/* what the running task usually runs at a time, ns */
 	u32 pad0;
-	u64 pad1;
+	u64 pad1[2];
 
 	/* the owner's */
 	u32 next_taken;		/* a task already waits on the local queue */
 	u32 yielded;		/* the running task gave up the CPU */
 	u32 looked_twice;	/* since it last ran something */
-	u32 exchange_turn;	/* whose queue to look into at the next slice's end */
+	u32 exchange_turn;	/* slice ends with a look elsewhere */
+	u32 exchange_bit;	/* the last one looked at, as a bit of its domain */
+	u32 thief_turn;		/* the last idle CPU called, as a bit of the domain */
 	u32 lifecycle_pid;	/* the last disallowed event: task, */
 	u32 lifecycle_state;	/* ... state it was in, */
 	u32 lifecycle_event;	/* ... and event */
 	u32 pad2;
-	u64 pad3[4];
+	u64 rescued_at;		/* last look for a task that waits too long */
+	u64 pad3[2];
 
 	struct fulcrum_stats stats;
-	u64 pad4[5];
+	u64 pad4[4];
 };
 
 /* CPUs that share a last-level cache, 64 at most: one bit each. */
@@ -128,7 +131,7 @@ struct knobs {
 	u64 slice_ns;		/* CPU time a busy nice-0 task gets at a time, 100,000..100,000,000 */
 };
 
-_Static_assert(sizeof(struct fulcrum_stats) == 27 * 8, "fulcrum_stats");
+_Static_assert(sizeof(struct fulcrum_stats) == 28 * 8, "fulcrum_stats");
 _Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
 _Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");

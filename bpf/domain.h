@@ -96,20 +96,29 @@ static __always_inline void unmark_idle(s32 cpu)
 	__sync_fetch_and_and(&cpu_domain(cpu)->idle, ~cpu_bit(cpu));
 }
 
-/* Could there be an idle CPU? Looked up near first; cheap when all are busy. */
-static __always_inline bool any_idle(s32 cpu)
+/* A domain with an idle CPU, the own one first; negative: all are busy. */
+static __always_inline s32 idle_domain(s32 cpu)
 {
+	u32 own = cpu_topology(cpu)->domain;
+	s32 found = -1;
 	u32 i;
 
-	if (READ_HINT(cpu_domain(cpu)->idle))
-		return true;
+	if (READ_HINT(domain_state(own)->idle))
+		return own;
 	if (topo.nr_domains <= 1)
-		return false;
+		return -1;
 	bounded_for(i, 0, topo.nr_domains) {
-		if (READ_HINT(domain_state(i)->idle))
-			return true;
+		if (READ_HINT(domain_state(i)->idle)) {
+			found = i;
+			break;
+		}
 	}
-	return false;
+	return found;
+}
+
+static __always_inline bool any_idle(s32 cpu)
+{
+	return idle_domain(cpu) >= 0;
 }
 
 #endif /* FULCRUM_DOMAIN_H */

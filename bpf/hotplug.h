@@ -4,8 +4,8 @@
  *
  * Invariant: a queue exists for every possible CPU, from the first moment to
  * the last, so no CPU number is ever invalid. A CPU that goes offline takes
- * no new tasks from the moment its flag is cleared, and what waits in its
- * queue is moved; one that comes online joins its domain's clock.
+ * no new tasks from the moment its flag is cleared, and nothing stays in its
+ * queue; one that comes online joins its domain's clock.
  */
 #ifndef FULCRUM_HOTPLUG_H
 #define FULCRUM_HOTPLUG_H
@@ -64,10 +64,18 @@ static __always_inline void hotplug_online(s32 cpu)
 	WRITE_HINT(c->online, 1);
 }
 
-/* What waits for a CPU that goes away waits elsewhere from now on. */
+/*
+ * What waits for a CPU that goes away. The kernel pushes a leaving CPU's tasks
+ * off as it picks them, breaking affinities if it must, and waits until the
+ * last one is gone. So they go to its local queue: in ours they would stay, as
+ * we are not asked again for this CPU, and in another CPU's queue they would
+ * still be counted here, with nobody to tell when they leave. Tasks of other
+ * run queues that wait here simply wait elsewhere.
+ */
 static __always_inline void hotplug_drain(s32 cpu)
 {
 	struct task_struct *p;
+	struct task_ctx *t;
 	s32 to;
 
 	if (!kfunc_exists(scx_bpf_dsq_move_vtime))
@@ -75,9 +83,19 @@ static __always_inline void hotplug_drain(s32 cpu)
 	if (!kfunc_exists(bpf_iter_scx_dsq_new))
 		return;
 	for_each_queued(p, cpu_queue(cpu)) {
+		if (kf_task_cpu(p) == cpu) {
+			scx_bpf_dsq_move(queue_iterator(), p,
+					 KENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | cpu, 0);
+			continue;
+		}
 		to = place_cpu(p, cpu);
 		if (to == cpu)
 			continue;
+		t = bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+		if (t) {
+			task_move_clock(t, to);
+			scx_bpf_dsq_move_set_vtime(queue_iterator(), t->deadline);
+		}
 		if (!scx_bpf_dsq_move_vtime(queue_iterator(), p, cpu_queue(to), 0))
 			continue;
 		stat_inc(rehomed);
@@ -92,6 +110,7 @@ static __always_inline void hotplug_offline(s32 cpu)
 	unmark_idle(cpu);
 	full_barrier();
 	hotplug_drain(cpu);
+	kf_kick(cpu, KENUM(scx_kick_flags, SCX_KICK_PREEMPT));
 	recheck_work(cpu);
 }
 

@@ -42,6 +42,9 @@ KFUNC int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flag
 KFUNC struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) KFUNC_ATTR;
 KFUNC void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) KFUNC_ATTR;
 KFUNC struct task_struct *scx_bpf_dsq_peek(u64 dsq_id) KFUNC_ATTR;
+KFUNC bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p,
+			    u64 dsq_id, u64 enq_flags) KFUNC_ATTR;
+KFUNC void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it__iter, u64 vtime) KFUNC_ATTR;
 KFUNC bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p,
 				  u64 dsq_id, u64 enq_flags) KFUNC_ATTR;
 
@@ -167,21 +170,20 @@ static __always_inline bool kf_claim_idle(s32 cpu)
 
 /*
  * Claims an idle CPU that @p may run on, near @prev_cpu first (core, LLC,
- * node, anywhere); negative: none. With SCX_WAKE_SYNC in @wake_flags the
- * answer may be the waker's own, busy CPU.
+ * node, anywhere); negative: none. The kernel isn't told of a sync wakeup: its
+ * answer would be the waker's own, busy CPU, whatever waits there (wake.h).
  */
-static __always_inline s32 kf_pick_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+static __always_inline s32 kf_pick_idle(struct task_struct *p, s32 prev_cpu)
 {
 	if (kfunc_exists(__scx_bpf_select_cpu_and)) {
 		struct scx_bpf_select_cpu_and_args args = {
 			.prev_cpu = prev_cpu,
-			.wake_flags = wake_flags,
 		};
 
 		return __scx_bpf_select_cpu_and(p, p->cpus_ptr, &args);
 	}
 	if (kfunc_exists(scx_bpf_select_cpu_and))
-		return scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, p->cpus_ptr, 0);
+		return scx_bpf_select_cpu_and(p, prev_cpu, 0, p->cpus_ptr, 0);
 	if (kf_claim_idle(prev_cpu))
 		return prev_cpu;
 	if (kfunc_exists(scx_bpf_pick_idle_cpu))

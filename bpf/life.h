@@ -12,9 +12,11 @@
 
 #include "place.h"
 
+/* A wait goes on over changes of weight and affinity, which look like a new one. */
 static __always_inline void life_waits(struct task_ctx *t)
 {
-	t->waiting_since = kf_now();
+	if (!t->waiting_since)
+		t->waiting_since = kf_now();
 }
 
 static __always_inline void life_wait_ends(struct task_ctx *t, struct cpu_state *c)
@@ -53,7 +55,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	if (t->origin != FROM_SLICE_END)
 		task_arrive(t, cpu);	/* the kernel placed it by itself */
 	task_move_clock(t, cpu);
-	bound = vtime_scale(VTIME_SANE, t->weight.inv);
+	bound = vtime_scale(VTIME_SANE, t->weight.inv) + 2 * VTIME_DRIFT;
 	sane = vtime_bound(t->vruntime, clock, bound, bound);
 	if (sane != t->vruntime) {
 		stat_inc(clock_clamps);
@@ -67,7 +69,6 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	c->next_taken = 0;
 	c->looked_twice = 0;
 	c->yielded = 0;
-	WRITE_HINT(c->curr_vruntime, t->vruntime);
 	WRITE_HINT(c->curr_deadline, t->deadline);
 	c->curr_burst = t->burst_estimate;
 	WRITE_HINT(c->curr_pid, p->pid);
@@ -80,7 +81,8 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 
 	task_event(p, t, runnable ? EV_PREEMPTED : EV_LEAVING);
 	task_charge(p, t);
-	if (!READ_HINT(c->has_work))
+	/* What an exiting task has used counts here, or a chain of short lives pays nothing. */
+	if (!READ_HINT(c->has_work) || (!runnable && (p->flags & PF_EXITING)))
 		queue_clock_advance(cpu, t->vruntime);
 	WRITE_HINT(c->curr_pid, 0);
 	if (runnable)
@@ -90,19 +92,23 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 static __always_inline void life_quiescent(struct task_struct *p, struct task_ctx *t, u64 deq_flags)
 {
 	task_event(p, t, EV_QUIESCENT);
-	t->waiting_since = 0;
 	if (!(deq_flags & KENUM(scx_deq_flags, SCX_DEQ_SLEEP)))
 		return;
+	t->waiting_since = 0;
 	t->origin = FROM_SLEEP;
 	t->burst_estimate = fair_burst(t->burst_estimate, t->burst);
 	t->burst = 0;
 }
 
-/* Comes under our care, new or from another scheduling class. */
+/*
+ * Comes under our care: new, or back from another scheduling class, with the
+ * lag that it left with.
+ */
 static __always_inline void life_enable(struct task_struct *p, struct task_ctx *t)
 {
 	task_event(p, t, EV_ENABLE);
-	t->origin = FROM_BIRTH;
+	t->origin = t->vruntime ? FROM_SLEEP : FROM_BIRTH;
+	t->waiting_since = 0;
 	t->burst = 0;
 	t->weight = vtime_weight(p->static_prio, p->policy);
 }

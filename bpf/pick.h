@@ -10,6 +10,7 @@
 #define FULCRUM_PICK_H
 
 #include "place.h"
+#include "rescue.h"
 #include "steal.h"
 
 /*
@@ -103,6 +104,8 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 	struct task_ctx *t = runnable ? task_ctx(prev) : NULL;
 
 	stat_inc(dispatches);
+	if (READ_HINT(cpu_state(cpu)->has_work) && rescue(cpu))
+		return;
 	/* We are only asked when the local queue is empty. */
 	cpu_state(cpu)->next_taken = 0;
 	if (t) {
@@ -137,12 +140,14 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 static __always_inline void pick_call_thief(s32 cpu)
 {
 	u64 idle = READ_HINT(cpu_domain(cpu)->idle);
+	struct cpu_state *c = cpu_state(cpu);
 	s32 thief;
 
-	WRITE_HINT(cpu_state(cpu)->thief_missed, 0);
+	WRITE_HINT(c->thief_missed, 0);
 	if (!idle)
 		return;
-	thief = domain_cpu(cpu_topology(cpu)->domain, lowest_bit(idle));
+	c->thief_turn = next_bit(idle, c->thief_turn);
+	thief = domain_cpu(cpu_topology(cpu)->domain, c->thief_turn);
 	WRITE_HINT(cpu_state(thief)->pull_from, cpu + 1);
 	stat_inc(idle_kicks);
 	kf_kick(thief, KENUM(scx_kick_flags, SCX_KICK_IDLE));

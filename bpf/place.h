@@ -90,15 +90,34 @@ static __always_inline s32 place(struct task_struct *p, struct task_ctx *t, s32 
 	return cpu;
 }
 
+/*
+ * The idle CPU to offer @p, queued on @cpu, to; negative: none. A CPU sets our
+ * mark, in @domain's word, before the kernel's: between the two the kernel
+ * knows of no idle CPU, but we do.
+ */
+static __always_inline s32 idle_for(struct task_struct *p, s32 cpu, u32 domain)
+{
+	s32 idle = kf_pick_idle(p, cpu);
+	u64 marked;
+
+	if (idle >= 0 && idle < FULCRUM_MAX_CPUS)
+		return idle;
+	marked = READ_HINT(domain_state(domain)->idle);
+	if (!marked)
+		return -1;
+	idle = domain_cpu(domain, next_bit(marked, cpu_topology(cpu)->bit & 63));
+	return kf_allowed(p, idle) ? idle : -1;
+}
+
 /* An idle CPU that may run @p, queued on @cpu, is told to come and get it. */
 static __always_inline void offer_to_idle(struct task_struct *p, s32 cpu)
 {
-	s32 idle;
+	s32 domain = idle_domain(cpu), idle;
 
-	if (!any_idle(cpu))
+	if (domain < 0)
 		return;
-	idle = kf_pick_idle(p, cpu, 0);
-	if (idle < 0 || idle >= FULCRUM_MAX_CPUS)
+	idle = idle_for(p, cpu, domain);
+	if (idle < 0)
 		return;
 	WRITE_HINT(cpu_state(idle)->pull_from, cpu + 1);
 	stat_inc(idle_kicks);

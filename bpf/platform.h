@@ -51,6 +51,8 @@
 
 /* Every step takes the queue's lock: for repair and dumps, not for hot paths. */
 #define for_each_queued(p, dsq_id) bpf_for_each(scx_dsq, p, dsq_id, 0)
+#define for_each_queued_from_tail(p, dsq_id)				\
+	bpf_for_each(scx_dsq, p, dsq_id, KENUM(scx_dsq_iter_flags, SCX_DSQ_ITER_REV))
 #define queue_iterator() (&___it)
 
 /* @bytes: a power of two and whole pages. */

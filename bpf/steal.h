@@ -18,8 +18,6 @@
 #include "domain.h"
 #include "task.h"
 
-#define STEAL_TRIES_NEAR	8	/* queues looked into within the own domain */
-#define STEAL_TRIES_FAR		4	/* ... within each other one */
 #define EXCHANGE_FAR_EVERY	8	/* every so many slices, look beyond the domain */
 
 /*
@@ -38,12 +36,18 @@ static __always_inline u64 others_work(u32 domain, s32 cpu)
 	return domain == cpu_topology(cpu)->domain ? work & ~cpu_bit(cpu) : work;
 }
 
-static __always_inline bool steal_from(s32 victim)
+static __always_inline bool steal_from(s32 cpu, s32 victim)
 {
 	if (kf_move_to_local(cpu_queue(victim)))
 		return true;
 	stat_inc(steal_misses);
-	WRITE_HINT(cpu_state(victim)->thief_missed, 1);
+	/*
+	 * Tasks that are there may not run here; one that isn't there yet may. Its
+	 * CPU calls thieves of its own domain only.
+	 */
+	if (cpu_topology(victim)->domain == cpu_topology(cpu)->domain &&
+	    kf_nr_queued(cpu_queue(victim)) == 0)
+		WRITE_HINT(cpu_state(victim)->thief_missed, 1);
 	return false;
 }
 
@@ -52,15 +56,15 @@ static __always_inline bool steal_from(s32 victim)
  * and not static: the verifier then checks it once by itself, instead of again
  * on each path that leads here.
  */
-__noinline bool steal_in_domain(u32 domain, s32 cpu, u32 after, u32 tries)
+__noinline bool steal_in_domain(u32 domain, s32 cpu, u32 after)
 {
 	u64 work = others_work(domain, cpu);
 	u32 i, bit = after;
 	bool taken = false;
 
-	for (i = 0; work && i < tries && i < FULCRUM_DOMAIN_CPUS; i++) {
+	for (i = 0; work && i < FULCRUM_DOMAIN_CPUS; i++) {
 		bit = next_bit(work, bit & 63);
-		taken = steal_from(domain_cpu(domain, bit));
+		taken = steal_from(cpu, domain_cpu(domain, bit));
 		if (taken)
 			break;
 		work &= ~(1ULL << (bit & 63));
@@ -83,7 +87,7 @@ static __always_inline bool steal_in_range(s32 cpu, u32 first, u32 end)
 			domain -= span;
 		if (!READ_HINT(domain_state(domain)->work))
 			continue;
-		taken = steal_in_domain(domain, cpu, 0, STEAL_TRIES_FAR);
+		taken = steal_in_domain(domain, cpu, 0);
 		if (taken)
 			break;
 	}
@@ -99,12 +103,12 @@ __noinline bool steal_when_idle(s32 cpu)
 
 	if (hint) {
 		WRITE_HINT(c->pull_from, 0);
-		if (steal_from(hint - 1)) {
+		if (steal_from(cpu, hint - 1)) {
 			stat_inc(steals_near);
 			return true;
 		}
 	}
-	if (steal_in_domain(where->domain, cpu, where->bit, STEAL_TRIES_NEAR)) {
+	if (steal_in_domain(where->domain, cpu, where->bit)) {
 		stat_inc(steals_near);
 		return true;
 	}
@@ -123,24 +127,25 @@ __noinline bool steal_when_idle(s32 cpu)
  * The own domain's CPUs take turns; every so often, and whenever nobody waits
  * near, the other domains do.
  */
-static __always_inline s32 exchange_partner(s32 cpu, u32 turn)
+static __always_inline s32 exchange_partner(s32 cpu)
 {
+	u32 turn = cpu_state(cpu)->exchange_turn;
 	u32 domain = cpu_topology(cpu)->domain;
 	u64 work = others_work(domain, cpu);
 
 	if (topo.nr_domains > 1 && (!work || turn % EXCHANGE_FAR_EVERY == 0)) {
-		domain += 1 + turn % (topo.nr_domains - 1);
+		domain += 1 + (turn + turn / EXCHANGE_FAR_EVERY) % (topo.nr_domains - 1);
 		if (domain >= topo.nr_domains)
 			domain -= topo.nr_domains;
 		work = others_work(domain, cpu);
 	}
-	return work ? domain_cpu(domain, next_bit(work, turn & 63)) : -1;
+	return work ? domain_cpu(domain, next_bit(work, cpu_state(cpu)->exchange_bit)) : -1;
 }
 
 /* Could a look elsewhere at the end of a slice find anything? */
 static __always_inline bool exchange_possible(s32 cpu)
 {
-	return exchange_partner(cpu, cpu_state(cpu)->exchange_turn) >= 0;
+	return exchange_partner(cpu) >= 0;
 }
 
 /*
@@ -156,13 +161,15 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 	u32 i;
 
 	for (i = 0; i < 2; i++) {
-		partner = exchange_partner(cpu, c->exchange_turn++);
+		partner = exchange_partner(cpu);
+		c->exchange_turn++;
 		if (partner < 0)
 			return false;
+		c->exchange_bit = cpu_topology(partner)->bit;
 		if (!kf_head_vtime(cpu_queue(partner), &theirs))
 			continue;
 		theirs += vtime_excess(queue_clock(partner), queue_clock(cpu), EXCHANGE_DRIFT);
-		if (!vtime_before(theirs, deadline) || !steal_from(partner))
+		if (!vtime_before(theirs, deadline) || !steal_from(cpu, partner))
 			return false;
 		stat_inc(exchanges);
 		return true;

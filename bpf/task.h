@@ -195,7 +195,7 @@ static __always_inline u64 task_wake_vruntime(struct task_ctx *t, s32 cpu, u64 c
 		return clock;
 	if (t->clock_cpu != cpu)
 		v += clock - queue_clock(t->clock_cpu);
-	return vtime_bound(v, clock, vtime_scale(VTIME_CREDIT, t->weight.inv),
+	return vtime_bound(v, clock, vtime_credit(t->weight.inv),
 			   vtime_scale(VTIME_DEBT, t->weight.inv));
 }
 

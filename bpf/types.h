@@ -169,6 +169,10 @@ enum scx_ent_flags {
 	SCX_TASK_QUEUED		= 1 << 0,
 };
 
+enum scx_dsq_iter_flags {
+	SCX_DSQ_ITER_REV	= 1 << 16,
+};
+
 enum scx_dsq_id_flags {
 	SCX_DSQ_FLAG_BUILTIN	= 1ULL << 63,
 	SCX_DSQ_FLAG_LOCAL_ON	= 1ULL << 62,

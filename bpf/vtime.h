@@ -40,11 +40,14 @@
 #define VTIME_CREDIT		(12 * NSEC_PER_MSEC)
 #define VTIME_DEBT		(20 * NSEC_PER_MSEC)
 
-/* Wider, for a task that starts to run: beyond it v must be a mistake. */
-#define VTIME_SANE		(40 * NSEC_PER_MSEC)
-
 /* Clocks that differ by less are treated as one. */
 #define VTIME_DRIFT		(5 * NSEC_PER_MSEC)
+
+/*
+ * Wider, for a task that starts to run: beyond it, and twice the drift, v must
+ * be a mistake.
+ */
+#define VTIME_SANE		(40 * NSEC_PER_MSEC)
 
 #define NICE_0_WEIGHT		1024
 #define IDLE_POLICY_WEIGHT	3
@@ -143,6 +146,17 @@ static __always_inline s64 vtime_excess(u64 from, u64 to, u64 drift)
 static __always_inline s64 vtime_carry(u64 from, u64 to)
 {
 	return vtime_excess(from, to, VTIME_DRIFT);
+}
+
+/*
+ * The credit in virtual time. Light tasks get no more of it than nice 0: their
+ * 12 ms would be seconds of the clock, and put them before everybody.
+ */
+static __always_inline u64 vtime_credit(u32 inv)
+{
+	u64 credit = vtime_scale(VTIME_CREDIT, inv);
+
+	return credit < VTIME_CREDIT ? credit : VTIME_CREDIT;
 }
 
 /*

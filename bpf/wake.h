@@ -4,8 +4,9 @@
  *
  * In this order: the waker's CPU if the waker is about to sleep (it says so,
  * and is known to run too briefly for a wakeup elsewhere to be faster); an
- * idle CPU near the last one; the waker's CPU if it says that it will sleep; a
- * CPU whose running task is due later; else the queue of the last CPU.
+ * idle CPU near the last one; with no idle CPU, the waker's if it says that it
+ * will sleep; a CPU whose running task is due later; else the queue of the last
+ * CPU. In the first and third case only if the task is owed CPU time.
  *
  * Invariant (no thrashing): a wakeup done by the task that runs on that same
  * CPU never interrupts it. The woken task runs next instead, if it is owed
@@ -28,6 +29,12 @@
  */
 #define WAKE_REMOTE_COST (50 * NSEC_PER_USEC)
 
+/* SCHED_IDLE never interrupts anybody. */
+static __always_inline bool is_background(struct task_ctx *t)
+{
+	return t->weight.weight == IDLE_POLICY_WEIGHT;
+}
+
 static __always_inline bool is_owed(u64 v, u64 clock)
 {
 	return !vtime_before(clock, v);
@@ -39,7 +46,7 @@ static __always_inline bool wake_preempts(struct task_ctx *t, s32 cpu)
 	struct cpu_state *c = cpu_state(cpu);
 	u64 clock, v;
 
-	if (!READ_HINT(c->curr_pid))
+	if (!READ_HINT(c->curr_pid) || is_background(t))
 		return false;
 	clock = queue_clock(cpu);
 	v = task_wake_vruntime(t, cpu, clock);
@@ -106,7 +113,7 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 		return wake_direct(p, t, here);
 	}
 	if (idle) {
-		cpu = kf_pick_idle(p, prev, wake_flags);
+		cpu = kf_pick_idle(p, prev);
 		if (cpu >= 0) {
 			stat_inc(idle_hits);
 			return wake_direct(p, t, cpu);
@@ -132,12 +139,13 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 	bool urgent;
 
 	task_arrive(t, cpu);
-	if (READ_HINT(c->idle) && cpu_usable(p, cpu)) {
+	/* Our bit may be stale, and one wakeup of many gets the CPU: the kernel's decides. */
+	if (READ_HINT(c->idle) && cpu_usable(p, cpu) && kf_claim_idle(cpu)) {
 		stat_inc(idle_hits);
 		place_local(p, t, enq_flags);
 		return;
 	}
-	urgent = c->curr_pid && cpu_usable(p, cpu) &&
+	urgent = c->curr_pid && !is_background(t) && cpu_usable(p, cpu) &&
 		 fair_preempts(t->vruntime, t->deadline, queue_clock(cpu), c->curr_deadline);
 	if (urgent && !c->next_taken) {
 		c->next_taken = 1;

@@ -147,10 +147,6 @@ impl Machine {
         let elapsed = self.now - self.audit.last;
         self.stats.wasted += elapsed * wasting.min(idle.len()) as u64;
         if let Some((task, cpu, both)) = found {
-            self.stats.idle_beside_work += 1;
-            if both < self.cfg.idle_tolerance {
-                return;
-            }
             let name = self.name(task);
             let place = self.tasks[task].place;
             let (idle, queue) = (self.cpu_state(cpu), self.cpu_state(self.tasks[task].cpu()));

@@ -99,9 +99,6 @@ pub struct Config {
     pub trace: bool,
     /// Check the properties every so many ns; 0 = never.
     pub audit_period: u64,
-    /// A CPU that idles beside work longer than the bound fails the run only
-    /// beyond this, ns; shorter ones are counted.
-    pub idle_tolerance: u64,
     /// Let violations of the properties fail the run (else they are counted).
     pub strict: bool,
 }
@@ -126,7 +123,6 @@ impl Config {
             storage_fails_one_in: 0,
             trace: false,
             audit_period: 0,
-            idle_tolerance: 0,
             strict: true,
         }
     }

@@ -334,7 +334,7 @@ pub struct KernelTable {
     pub insert_vtime: extern "C" fn(*mut KTask, u64, u64, u64, u64) -> bool,
     pub move_to_local: extern "C" fn(u64, u64) -> bool,
     pub queued: extern "C" fn(u64, u64) -> *mut KTask,
-    pub move_vtime: extern "C" fn(*mut KTask, u64, u64, u64) -> bool,
+    pub move_between: extern "C" fn(*mut KTask, u64, u64, u64, u64) -> bool,
     pub select_cpu_and: extern "C" fn(*mut KTask, i32, u64, *const CpuMask, u64) -> i32,
     pub pick_idle: extern "C" fn(*const CpuMask, u64) -> i32,
     pub claim_idle: extern "C" fn(i32) -> bool,
@@ -346,9 +346,9 @@ pub struct KernelTable {
 }
 
 /// How many kernel functions `SIM_KFUNCS` lists.
-pub const NR_KFUNCS: usize = 31;
+pub const NR_KFUNCS: usize = 33;
 /// Members of `struct sim_enums`.
-const NR_ENUMS: usize = 13;
+const NR_ENUMS: usize = 14;
 /// Position of `SCX_ENQ_CPU_SELECTED` among them.
 pub const ENUM_CPU_SELECTED: usize = 1;
 

@@ -49,7 +49,7 @@ pub(super) const TABLE: *const KernelTable = &KernelTable {
     insert_vtime,
     move_to_local,
     queued,
-    move_vtime,
+    move_between,
     select_cpu_and,
     pick_idle,
     claim_idle,
@@ -107,8 +107,9 @@ extern "C" fn queued(id: u64, position: u64) -> *mut KTask {
     task.map_or(null_mut(), |task| m.tasks[task].cell.pointer())
 }
 
-extern "C" fn move_vtime(p: *mut KTask, from: u64, to: u64, flags: u64) -> bool {
-    machine().move_between(p, from, to, flags)
+/// `vtime` 0: the task keeps the one that it has.
+extern "C" fn move_between(p: *mut KTask, from: u64, to: u64, vtime: u64, flags: u64) -> bool {
+    machine().move_between(p, from, to, vtime, flags)
 }
 
 extern "C" fn select_cpu_and(
@@ -322,16 +323,24 @@ impl Machine {
         t.cpu() == cpu || (t.may_use(cpu) && !t.stuck() && self.cpus[cpu].active)
     }
 
-    fn move_between(&mut self, p: *mut KTask, from: u64, to: u64, flags: u64) -> bool {
+    fn move_between(
+        &mut self,
+        p: *mut KTask,
+        from: u64,
+        to: u64,
+        moved_to: u64,
+        flags: u64,
+    ) -> bool {
         if !matches!(self.ctx.op, Op::Dispatch | Op::Unlocked) {
-            self.fail(format!("scx_bpf_dsq_move_vtime() from {:?}", self.ctx.op));
+            self.fail(format!("scx_bpf_dsq_move() from {:?}", self.ctx.op));
             return false;
+        }
+        if to & ffi::DSQ_LOCAL_ON == ffi::DSQ_LOCAL_ON || to == ffi::DSQ_LOCAL {
+            return self.move_out(p, from, to);
         }
         let (Some(&from), Some(&to_index)) = (self.dsq_index.get(&from), self.dsq_index.get(&to))
         else {
-            self.fail(format!(
-                "scx_bpf_dsq_move_vtime(): no DSQ {from:#x} or {to:#x}"
-            ));
+            self.fail(format!("scx_bpf_dsq_move(): no DSQ {from:#x} or {to:#x}"));
             return false;
         };
         let task = self.task_of(p);
@@ -339,6 +348,7 @@ impl Machine {
         if !self.dsqs[from].remove(vtime, task) {
             return false;
         }
+        let vtime = if moved_to == 0 { vtime } else { moved_to };
         self.stats.dsq_locks += 2;
         self.queue_in(
             task,
@@ -350,6 +360,29 @@ impl Machine {
                 flags,
             },
         );
+        true
+    }
+
+    /// Moves a queued task to a local queue.
+    fn move_out(&mut self, p: *mut KTask, from: u64, to: u64) -> bool {
+        let cpu = if to == ffi::DSQ_LOCAL {
+            Some(self.ctx.cpu)
+        } else {
+            self.valid_cpu((to & 0xffff_ffff) as i32, "SCX_DSQ_LOCAL_ON")
+        };
+        let (Some(cpu), Some(&from)) = (cpu, self.dsq_index.get(&from)) else {
+            return false;
+        };
+        let task = self.task_of(p);
+        let vtime = self.tasks[task].cell.read(|k| k.dsq_vtime);
+        if !self.may_take(task, cpu) || !self.dsqs[from].remove(vtime, task) {
+            return false;
+        }
+        self.stats.dsq_locks += 1;
+        self.take_to_local(task, cpu);
+        if self.ctx.op == Op::Dispatch {
+            self.dispatched += 1;
+        }
         true
     }
 

@@ -151,8 +151,6 @@ pub struct Stats {
     pub rq_locks: u64,
     /// Idle CPU time while a task that could have used it waited, ns.
     pub wasted: u64,
-    /// Looks that found a CPU idle beside work for longer than the bound.
-    pub idle_beside_work: u64,
     /// Violations counted instead of failing the run.
     pub violations: u64,
 }

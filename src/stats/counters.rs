@@ -70,6 +70,8 @@ counters! {
     steal_misses,
     /// Tasks taken at a slice's end because they were owed more.
     exchanges,
+    /// Tasks run out of turn because they had waited for seconds.
+    rescues,
     /// Queued tasks moved because their CPU can't run them.
     rehomed,
     /// Wishes corrected because of affinity or an offline CPU.

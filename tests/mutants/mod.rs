@@ -102,7 +102,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "unbounded_lag",
         file: "task.h",
-        find: "\treturn vtime_bound(v, clock, vtime_scale(VTIME_CREDIT, t->weight.inv),\n\
+        find: "\treturn vtime_bound(v, clock, vtime_credit(t->weight.inv),\n\
                \t\t\t   vtime_scale(VTIME_DEBT, t->weight.inv));\n",
         replace: "\treturn v;\n",
     },

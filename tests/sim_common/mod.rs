@@ -48,27 +48,7 @@ pub fn check<R>(
     variant: Variant,
     look: impl FnOnce(&Machine) -> R,
 ) -> (Result<R, String>, Variant) {
-    check_tolerant(file, variant, 0, look)
-}
-
-/// How long a CPU may idle beside work in random scenarios, ns. The bounds are
-/// 0.1 and 1 ms, but a task that is queued while a CPU is between its last look
-/// and the kernel's idle mark is offered to nobody and waits for the next tick
-/// or wakeup. Such runs are counted; `MISSES_ALLOWED` of them are.
-pub const IDLE_TOLERANCE: u64 = 12_000_000;
-
-/// Runs per thousand that may contain such a miss.
-pub const MISSES_ALLOWED: usize = 3;
-
-/// [`check`], with idle CPUs beside work tolerated up to a time.
-pub fn check_tolerant<R>(
-    file: &File,
-    variant: Variant,
-    idle_tolerance: u64,
-    look: impl FnOnce(&Machine) -> R,
-) -> (Result<R, String>, Variant) {
     let mut scenario = file.scenario().unwrap();
-    scenario.config.idle_tolerance = idle_tolerance;
     scenario.config.audit_period = AUDIT;
     let machine = simulate(
         scenario.config,

@@ -170,6 +170,8 @@ struct sched_ext_ops {
 	X(bpf_iter_scx_dsq_next, 612, 9999)				\
 	X(bpf_iter_scx_dsq_destroy, 612, 9999)				\
 	X(scx_bpf_dsq_peek, 619, 9999)					\
+	X(scx_bpf_dsq_move, 613, 9999)					\
+	X(scx_bpf_dsq_move_set_vtime, 613, 9999)			\
 	X(scx_bpf_dsq_move_vtime, 613, 9999)				\
 	X(__scx_bpf_select_cpu_and, 619, 9999)				\
 	X(scx_bpf_select_cpu_and, 616, 9999)				\
@@ -206,6 +208,7 @@ struct sim_enums {
 	u64 SCX_WAKE_FORK;
 	u64 SCX_WAKE_SYNC;
 	u64 SCX_TASK_QUEUED;
+	u64 SCX_DSQ_ITER_REV;
 	u64 SCX_DSQ_LOCAL;
 	u64 SCX_DSQ_LOCAL_ON;
 	u64 SCX_ENQ_IMMED;
@@ -220,7 +223,7 @@ struct sim_kernel {
 			     u64 enq_flags);
 	bool (*move_to_local)(u64 dsq_id, u64 enq_flags);
 	struct task_struct *(*queued)(u64 dsq_id, u64 position);
-	bool (*move_vtime)(struct task_struct *p, u64 from, u64 to, u64 enq_flags);
+	bool (*move_between)(struct task_struct *p, u64 from, u64 to, u64 vtime, u64 enq_flags);
 	s32 (*select_cpu_and)(struct task_struct *p, s32 prev, u64 wake_flags,
 			      const struct cpumask *allowed, u64 flags);
 	s32 (*pick_idle)(const struct cpumask *allowed, u64 flags);
@@ -394,12 +397,17 @@ static inline bool scx_bpf_consume___v0(u64 dsq_id)
 	return counted(scx_bpf_consume___v0)->move_to_local(dsq_id, 0);
 }
 
-/* opaque: the queue, the position of the next task, the last one given out. */
+/*
+ * opaque: the queue, the position of the next task, the last one given out, the
+ * flags, and, if that is set, the vtime to move it with.
+ */
 static inline int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags)
 {
 	it->opaque[0] = dsq_id;
 	it->opaque[1] = 0;
 	it->opaque[2] = 0;
+	it->opaque[3] = flags;
+	it->opaque[4] = 0;
 	counted(bpf_iter_scx_dsq_new);
 	return 0;
 }
@@ -407,8 +415,14 @@ static inline int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, 
 static inline struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
 {
 	const struct sim_kernel *kernel = counted(bpf_iter_scx_dsq_next);
-	struct task_struct *p = kernel->queued(it->opaque[0], it->opaque[1]);
+	u64 position = it->opaque[1];
+	s32 nr = kernel->nr_queued(it->opaque[0]);
+	struct task_struct *p = NULL;
 
+	if (it->opaque[3])	/* from the tail */
+		position = nr - 1 - position;
+	if (position < (u64)nr)
+		p = kernel->queued(it->opaque[0], position);
 	it->opaque[1]++;
 	it->opaque[2] = (u64)p;
 	return p;
@@ -419,11 +433,14 @@ static inline void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it)
 	counted(bpf_iter_scx_dsq_destroy);
 }
 
-#define for_each_queued(p, dsq_id)					\
+#define for_each_queued(p, dsq_id) sim_for_each_queued(p, dsq_id, 0)
+#define for_each_queued_from_tail(p, dsq_id)				\
+	sim_for_each_queued(p, dsq_id, KENUM(scx_dsq_iter_flags, SCX_DSQ_ITER_REV))
+#define sim_for_each_queued(p, dsq_id, flags)				\
 	for (struct bpf_iter_scx_dsq ___it				\
 		__attribute__((cleanup(bpf_iter_scx_dsq_destroy))),	\
 	     *___once __attribute__((unused)) =				\
-		(bpf_iter_scx_dsq_new(&___it, dsq_id, 0), NULL);	\
+		(bpf_iter_scx_dsq_new(&___it, dsq_id, flags), NULL);	\
 	     ((p) = bpf_iter_scx_dsq_next(&___it));)
 #define queue_iterator() (&___it)
 
@@ -432,16 +449,33 @@ static inline struct task_struct *scx_bpf_dsq_peek(u64 dsq_id)
 	return counted(scx_bpf_dsq_peek)->queued(dsq_id, 0);
 }
 
-static inline bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p,
-					  u64 dsq_id, u64 enq_flags)
+static inline bool sim_dsq_move(const struct sim_kernel *kernel, struct bpf_iter_scx_dsq *it,
+				struct task_struct *p, u64 dsq_id, u64 enq_flags)
 {
-	const struct sim_kernel *kernel = counted(scx_bpf_dsq_move_vtime);
-
-	if (!kernel->move_vtime(p, it->opaque[0], dsq_id, enq_flags))
+	if (!kernel->move_between(p, it->opaque[0], dsq_id, it->opaque[4], enq_flags))
 		return false;
 	if (it->opaque[2] == (u64)p)
 		it->opaque[1]--;
+	it->opaque[4] = 0;
 	return true;
+}
+
+static inline bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+				    u64 enq_flags)
+{
+	return sim_dsq_move(counted(scx_bpf_dsq_move), it, p, dsq_id, enq_flags);
+}
+
+static inline void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime)
+{
+	counted(scx_bpf_dsq_move_set_vtime);
+	it->opaque[4] = vtime;
+}
+
+static inline bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					  u64 dsq_id, u64 enq_flags)
+{
+	return sim_dsq_move(counted(scx_bpf_dsq_move_vtime), it, p, dsq_id, enq_flags);
 }
 
 static inline s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *allowed,

@@ -98,6 +98,7 @@ static void sim_set_kernel(u32 release)
 	e->SCX_WAKE_FORK = 1 << 2;
 	e->SCX_WAKE_SYNC = 1 << 4;
 	e->SCX_TASK_QUEUED = 1;
+	e->SCX_DSQ_ITER_REV = 1 << 16;
 	e->SCX_DSQ_LOCAL = 1ULL << 63 | 2;
 	e->SCX_DSQ_LOCAL_ON = 1ULL << 63 | 1ULL << 62;
 }
