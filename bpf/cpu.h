@@ -2,10 +2,11 @@
 /*
  * cpu.h: each CPU's queue, clock and counters.
  *
- * Invariant: a CPU's words are written by callbacks that run on it or for it
- * under its run-queue lock, the counters by the CPU that the callback runs
- * on. Others read them without a lock, as hints: a stale value may cost a
- * worse placement, never a lost task. Indexes are masked, so an odd CPU number
+ * Invariant: a CPU's clock and running task are written by callbacks that run
+ * on it or for it under its run-queue lock, the counters by the CPU that the
+ * callback runs on. Others read them without a lock, as hints, and three words
+ * (pull_from, thief_missed, next_taken) are hints that others write: a stale
+ * value may cost a worse placement, never a lost task. Indexes are masked, so an odd CPU number
  * can't reach outside the array.
  *
  * A CPU's queue is the dispatch queue (DSQ) whose id is the CPU's number.

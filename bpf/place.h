@@ -7,9 +7,11 @@
  * corrects the wish and can't fail. Affinity, migration-disabled sections and
  * hotplug change under our hands and are normal states, never errors.
  *
- * A CPU's local queue holds what must not move (per-CPU kernel threads, tasks
- * with migration disabled) and at most one other task, the next to run; all
- * else waits in the CPU's own queue, where other CPUs can take it.
+ * The local queue is the one of the CPU that the kernel chose for the task, so
+ * place_local() has nothing to correct. It holds what must not move (per-CPU
+ * kernel threads, tasks with migration disabled) and at most one other task,
+ * the next to run; all else waits in the CPU's own queue, where other CPUs can
+ * take it.
  */
 #ifndef FULCRUM_PLACE_H
 #define FULCRUM_PLACE_H

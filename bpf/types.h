@@ -39,19 +39,17 @@ typedef u32 __wsum;
 #define ENOSYS	38
 #define E2BIG	7
 
-
 /* uapi/linux/bpf.h, as far as needed; fixed for ever by the kernel's ABI. */
 enum bpf_map_type { BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 /* uapi/linux/sched.h and include/linux/sched.h: also fixed. */
-#define SCHED_BATCH	3
 #define SCHED_IDLE	5
 #define PF_EXITING	0x00000004
 #define PF_KTHREAD	0x00200000
 #define MAX_RT_PRIO	100
 
-enum scx_exit_kind { SCX_EXIT_NONE, SCX_EXIT_ERROR = 1024 };
+enum scx_exit_kind { SCX_EXIT_NONE };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -145,14 +143,12 @@ struct bpf_iter_scx_dsq {
 /* Values of kernel 7.3; read them with KENUM(), they differ between kernels. */
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP		= 1ULL << 0,
-	SCX_ENQ_CPU_SELECTED	= 1ULL << 20,
 	SCX_ENQ_PREEMPT		= 1ULL << 32,
 	SCX_ENQ_IMMED		= 1ULL << 33,	/* since 7.1 */
 };
 
 enum scx_deq_flags {
 	SCX_DEQ_SLEEP		= 1ULL << 0,
-	SCX_DEQ_CORE_SCHED_EXEC	= 1ULL << 32,
 };
 
 enum scx_kick_flags {
@@ -161,7 +157,6 @@ enum scx_kick_flags {
 };
 
 enum scx_wake_flags {
-	SCX_WAKE_FORK		= 1 << 2,
 	SCX_WAKE_SYNC		= 1 << 4,
 };
 
