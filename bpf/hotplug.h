@@ -78,6 +78,7 @@ static __always_inline void hotplug_drain(s32 cpu)
 	struct task_ctx *t;
 	s32 to;
 
+	/* The others of its family came with it. */
 	if (!kfunc_exists(scx_bpf_dsq_move_vtime))
 		return;
 	if (!kfunc_exists(bpf_iter_scx_dsq_new))

@@ -2,11 +2,12 @@
 /*
  * kfuncs.h: every kernel function that we call, and what to do without it.
  *
- * Invariant: no kernel function is called anywhere else, and each of them may
- * be absent. Names and signatures changed between 6.12 and 7.3, and some
- * distribution kernels (7.1, 7.2) hide a random subset by a fault in their
- * BTF. So each is declared weak, tested, and has a substitute; the loader
- * resolves the tests, and the verifier drops the branches not taken.
+ * Invariant: every kernel function is declared here, and each of them may be
+ * absent; the few without a substitute are tested where they are called. Names
+ * and signatures changed between 6.12 and 7.3, and some distribution kernels
+ * (7.1, 7.2) hide a random subset by a fault in their BTF. So each is declared
+ * weak and tested; the loader resolves the tests, and the verifier drops the
+ * branches not taken.
  *
  * A name's part after three underscores is ours: libbpf strips it. The tests
  * are nested rather than joined by || because that would OR two addresses.

@@ -133,7 +133,8 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 		return true;
 	if (task_request_used_up(t))
 		return READ_HINT(c->has_work) || exchange_possible(cpu);
-	return READ_HINT(c->has_work) && kf_head_vtime(cpu_queue(cpu), &head) && vtime_before(head, t->deadline);
+	return READ_HINT(c->has_work) && kf_head_vtime(cpu_queue(cpu), &head) &&
+	       vtime_before(head, t->deadline);
 }
 
 /* A thief looked here before the task had arrived, and may have gone idle. */

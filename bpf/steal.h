@@ -20,14 +20,6 @@
 
 #define EXCHANGE_FAR_EVERY	8	/* every so many slices, look beyond the domain */
 
-/*
- * When queues are compared, their clocks count as one up to here. More than a
- * move keeps (VTIME_DRIFT), because it has to outweigh what a waiting task may
- * be ahead of its own clock for having just run: a tick or two. With less, a
- * CPU that runs one task alone could keep it for ever.
- */
-#define EXCHANGE_DRIFT		(20 * NSEC_PER_MSEC)
-
 /* CPUs of @domain besides @cpu whose queues hold a task. */
 static __always_inline u64 others_work(u32 domain, s32 cpu)
 {
@@ -168,7 +160,7 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 		c->exchange_bit = cpu_topology(partner)->bit;
 		if (!kf_head_vtime(cpu_queue(partner), &theirs))
 			continue;
-		theirs += vtime_excess(queue_clock(partner), queue_clock(cpu), EXCHANGE_DRIFT);
+		theirs += vtime_carry(queue_clock(partner), queue_clock(cpu));
 		if (!vtime_before(theirs, deadline) || !steal_from(cpu, partner))
 			return false;
 		stat_inc(exchanges);

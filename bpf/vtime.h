@@ -130,22 +130,16 @@ static __always_inline u64 vtime_bound(u64 v, u64 clock, u64 behind, u64 ahead)
 	return v;
 }
 
-/* What two clocks are apart by more than @drift: the part that is translated. */
-static __always_inline s64 vtime_excess(u64 from, u64 to, u64 drift)
-{
-	s64 apart = (s64)(to - from);
-
-	if (apart > (s64)drift)
-		return apart - (s64)drift;
-	if (apart < -(s64)drift)
-		return apart + (s64)drift;
-	return 0;
-}
-
 /* How much a virtual time changes when it moves from clock @from to @to. */
 static __always_inline s64 vtime_carry(u64 from, u64 to)
 {
-	return vtime_excess(from, to, VTIME_DRIFT);
+	s64 apart = (s64)(to - from);
+
+	if (apart > (s64)VTIME_DRIFT)
+		return apart - (s64)VTIME_DRIFT;
+	if (apart < -(s64)VTIME_DRIFT)
+		return apart + (s64)VTIME_DRIFT;
+	return 0;
 }
 
 /*
