@@ -9,11 +9,9 @@ use clap::Args;
 use super::config::Config;
 use super::machine::{Machine, simulate};
 use super::summary::Summary;
-use super::topology::Topology;
 use super::variants::Variant;
-use super::workload::file::{self, File, Scenario};
-use super::workload::rtapp;
-use super::{eevdf, fluid, report, trace};
+use super::workload::file::{self, Scenario};
+use super::{eevdf, fluid, report, trace, workload};
 use crate::exit::{ExitCode, Failure, Outcome};
 
 /// The EEVDF model looks at every queue when a CPU goes idle: for machines up
@@ -121,30 +119,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 /// The file with the flags over it.
 fn scenario(args: &SimArgs) -> Outcome<Scenario> {
     let usage = |why: String| Failure::new(ExitCode::Usage, why);
-    let place = args.file.display();
-    let text =
-        fs::read_to_string(&args.file).map_err(|error| usage(format!("{place}: {error}")))?;
     let shape = args.topology.as_ref().or(args.cpus.as_ref());
-    if rtapp::is_one(&text) {
-        let topology = Topology::parse(shape.map_or("2", String::as_str)).map_err(usage)?;
-        let mut scenario =
-            rtapp::parse(&text, &topology).map_err(|why| usage(format!("{place}:{why}")))?;
-        flags_over(args, &mut scenario).map_err(usage)?;
-        return Ok(scenario);
-    }
-    let mut file = File::parse(&text).map_err(|why| usage(format!("{place}:{why}")))?;
-    if let Some(shape) = shape {
-        file.topology = Some(shape.clone());
-    }
-    if file.name.is_empty() {
-        file.name = args
-            .file
-            .file_stem()
-            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    }
-    let mut scenario = file
-        .scenario()
-        .map_err(|why| usage(format!("{place}: {why}")))?;
+    let mut scenario = workload::load(&args.file, shape.map(String::as_str)).map_err(usage)?;
     flags_over(args, &mut scenario).map_err(usage)?;
     Ok(scenario)
 }

@@ -101,12 +101,14 @@ fn us(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }
 
-fn times(histogram: &Histogram) -> Times {
-    Times {
-        count: histogram.count(),
-        p50_us: us(histogram.percentile(0.5)),
-        p99_us: us(histogram.percentile(0.99)),
-        max_us: us(histogram.max()),
+impl From<&Histogram> for Times {
+    fn from(histogram: &Histogram) -> Self {
+        Self {
+            count: histogram.count(),
+            p50_us: us(histogram.percentile(0.5)),
+            p99_us: us(histogram.percentile(0.99)),
+            max_us: us(histogram.max()),
+        }
     }
 }
 
@@ -230,8 +232,8 @@ fn group(label: &str, machine: &Machine, ideal: &[f64]) -> GroupSummary {
         line.tasks += machine.members(index);
     }
     line.share = sum.ran as f64 / machine.now as f64;
-    line.wakeup = times(&sum.wakeup);
-    line.response = times(&sum.response);
+    line.wakeup = Times::from(&sum.wakeup);
+    line.response = Times::from(&sum.response);
     line.wait_max_us = us(sum.wait.max());
     line.misses = sum.misses;
     line.migrations = sum.migrations;

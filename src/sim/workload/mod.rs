@@ -5,9 +5,13 @@ pub mod file;
 pub mod program;
 pub mod rtapp;
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::ffi::CpuMask;
+use super::topology::Topology;
+use file::{File, Scenario};
 use program::Step;
 
 /// How a group's tasks are scheduled.
@@ -88,6 +92,31 @@ pub struct Workload {
     pub mutexes: usize,
     /// What arrives from outside.
     pub sources: Vec<Source>,
+}
+
+/// Reads a workload file, ours or rt-app's, for a machine of `shape`
+/// (see [`Topology::parse`]; none: the file's own, else 2 CPUs).
+///
+/// # Errors
+///
+/// One line: the file, the place and what is wrong there.
+pub fn load(path: &Path, shape: Option<&str>) -> Result<Scenario, String> {
+    let place = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("{place}: {error}"))?;
+    if rtapp::is_one(&text) {
+        let topology = Topology::parse(shape.unwrap_or("2"))?;
+        return rtapp::parse(&text, &topology).map_err(|why| format!("{place}:{why}"));
+    }
+    let mut file = File::parse(&text).map_err(|why| format!("{place}:{why}"))?;
+    if let Some(shape) = shape {
+        file.topology = Some(shape.to_string());
+    }
+    if file.name.is_empty() {
+        file.name = path
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    }
+    file.scenario().map_err(|why| format!("{place}: {why}"))
 }
 
 impl Group {
