@@ -85,7 +85,7 @@ struct cpu_state {
 	u32 lifecycle_pid;	/* the last disallowed event: task, */
 	u32 lifecycle_state;	/* ... state it was in, */
 	u32 lifecycle_event;	/* ... and event */
-	u32 pad2;
+	u32 generation;		/* of the knobs, as last seen at a tick */
 	u64 rescued_at;		/* last look for a task that waits too long */
 	u64 pad3[2];
 
@@ -126,14 +126,23 @@ struct topology {
 	struct domain_topology domain[FULCRUM_MAX_DOMAINS];
 };
 
-/* What the agent may change while the scheduler runs. */
+/*
+ * What the agent may change while the scheduler runs. Each word is read where
+ * it is needed, and every mix of old and new words is a valid setting, so there
+ * is nothing to switch over at once. The generation is written last; each CPU
+ * repeats the one it has seen (cpu_state).
+ */
 struct knobs {
+	u32 policy;		/* enum fulcrum_policy */
+	u32 generation;		/* counts the changes */
 	u64 slice_ns;		/* CPU time a busy nice-0 task gets at a time, 100,000..100,000,000 */
+	u64 credit_ns;		/* how far a waking task may be behind V, 0..30,000,000 */
 };
 
 _Static_assert(sizeof(struct fulcrum_stats) == 28 * 8, "fulcrum_stats");
 _Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
 _Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");
+_Static_assert(sizeof(struct knobs) == 24, "knobs");
 
 #endif /* FULCRUM_ABI_H */

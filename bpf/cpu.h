@@ -22,7 +22,10 @@ struct domain_state domains[FULCRUM_MAX_DOMAINS] __attribute__((aligned(64)));
 
 /* The agent's: the machine as it found it, and what may change any time. */
 struct topology topo __attribute__((aligned(64))) = { .nr_domains = 1 };
-struct knobs knobs __attribute__((aligned(64))) = { .slice_ns = 3 * NSEC_PER_MSEC };
+struct knobs knobs __attribute__((aligned(64))) = {
+	.slice_ns = 3 * NSEC_PER_MSEC,
+	.credit_ns = VTIME_CREDIT,
+};
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {

@@ -41,9 +41,11 @@ static __always_inline void dump_machine(void)
 		fixes += s->place_fixes;
 		rehomed += s->rehomed;
 	}
-	dump_line("fulcrum: slice=%lluus lifecycle_errors=%llu missing_ctx=%llu clock_clamps=%llu "
+	dump_line("fulcrum: policy=%d slice=%lluus credit=%lluus generation=%d", knobs.policy,
+		  knobs.slice_ns / 1000, knobs.credit_ns / 1000, knobs.generation);
+	dump_line("fulcrum: lifecycle_errors=%llu missing_ctx=%llu clock_clamps=%llu "
 		  "place_fixes=%llu rehomed=%llu",
-		  knobs.slice_ns / 1000, errors, missing, clamps, fixes, rehomed);
+		  errors, missing, clamps, fixes, rehomed);
 }
 
 static __always_inline void dump_cpu_state(s32 cpu)

@@ -96,7 +96,7 @@ static __always_inline void life_quiescent(struct task_struct *p, struct task_ct
 		return;
 	t->waiting_since = 0;
 	t->origin = FROM_SLEEP;
-	t->burst_estimate = fair_burst(t->burst_estimate, t->burst);
+	t->burst_estimate = ask_burst(t->burst_estimate, t->burst);
 	t->burst = 0;
 }
 

@@ -37,7 +37,7 @@ static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct 
 	u64 slice;
 
 	if (task_request_used_up(t))
-		task_request_slice(t);
+		task_request(t, ASK_USED_UP);
 	slice = place_slice(t);
 	if (!READ_HINT(c->has_work)) {
 		queue_clock_advance(cpu, t->vruntime);
@@ -61,11 +61,11 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 	bool queued, keep;
 
 	if (task_request_used_up(t))
-		best = t->vruntime + vtime_scale(fair_busy_request(knobs.slice_ns, t->weight.weight),
-						 t->weight.inv);
+		best = task_would_be_due(t, t->vruntime, cpu, ASK_USED_UP);
 	queued = READ_HINT(c->has_work) && kf_head_vtime(cpu_queue(cpu), &head);
 	keep = !c->yielded;
-	if (queued && (c->yielded || vtime_before(head, best))) {
+	/* Of two that are due at the same time, the one that waits. */
+	if (queued && (c->yielded || !vtime_before(best, head))) {
 		best = head;
 		keep = false;
 	}
@@ -134,7 +134,7 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 	if (task_request_used_up(t))
 		return READ_HINT(c->has_work) || exchange_possible(cpu);
 	return READ_HINT(c->has_work) && kf_head_vtime(cpu_queue(cpu), &head) &&
-	       vtime_before(head, t->deadline);
+	       policy_gives_way(knobs.policy, head, t->deadline);
 }
 
 /* A thief looked here before the task had arrived, and may have gone idle. */
@@ -159,6 +159,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	s32 cpu = kf_task_cpu(p);
 
 	task_charge(p, t);
+	cpu_state(cpu)->generation = knobs.generation;
 	if (!recheck_work(cpu))
 		queue_clock_advance(cpu, t->vruntime);
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))

@@ -28,7 +28,7 @@
 #define FULCRUM_TASK_H
 
 #include "cpu.h"
-#include "policy/fair.h"
+#include "policy/decide.h"
 
 enum task_state {
 	TASK_EXITED,		/* also: never seen */
@@ -70,7 +70,8 @@ struct task_ctx {
 	s32 clock_cpu;		/* the queue that vruntime is measured on */
 	u8 state;
 	u8 origin;
-	u16 pad;
+	u8 level;		/* the policy's */
+	u8 pad;
 };
 
 struct {
@@ -152,21 +153,79 @@ static __always_inline void task_charge(struct task_struct *p, struct task_ctx *
 	stat_add(run_ns, ran);
 }
 
-/* Asks for @request ns more, due in its turn. */
-static __always_inline void task_request(struct task_ctx *t, u64 request)
+static __always_inline struct ask task_ask(struct task_ctx *t, u64 v, u64 clock)
 {
-	t->request = request;
-	t->deadline = t->vruntime + vtime_scale(request, t->weight.inv);
+	struct ask a = {
+		.v = v,
+		.clock = clock,
+		.burst = t->burst_estimate,
+		.request = t->request,
+		.slice = knobs.slice_ns,
+		.weight = t->weight,
+		.level = t->level,
+	};
+
+	return a;
+}
+
+/*
+ * Asks whichever policy is in force, for a v on the clock of @cpu; the answer
+ * is a deadline and, with @keep, the task's. Not inlined, and not static: the
+ * default policy stays short, and the verifier checks this once.
+ */
+__noinline u64 task_ask_policy(struct task_ctx *t, u64 v, s32 cpu, u32 moment, u32 keep)
+{
+	struct ask a;
+	u64 deadline;
+
+	if (!t)
+		return v;
+	a = task_ask(t, v, queue_clock(cpu));
+	deadline = policy_answer(knobs.policy, &a, moment);
+	if (keep) {
+		t->request = a.request;
+		t->level = a.level;
+	}
+	return deadline;
+}
+
+/* When a request made now, with @v on the clock of @cpu, would be due. */
+static __always_inline u64 task_would_be_due(struct task_ctx *t, u64 v, s32 cpu,
+					     enum ask_moment moment)
+{
+	struct ask a;
+
+	if (knobs.policy != POLICY_FAIR)
+		return task_ask_policy(t, v, cpu, moment, 0);
+	a = task_ask(t, v, 0);
+	return policy_answer(POLICY_FAIR, &a, moment);
+}
+
+/* Makes a request, due in its turn. */
+static __always_inline void task_request(struct task_ctx *t, enum ask_moment moment)
+{
+	struct ask a;
+
+	if (knobs.policy != POLICY_FAIR) {
+		t->deadline = task_ask_policy(t, t->vruntime, t->clock_cpu, moment, 1);
+		return;
+	}
+	a = task_ask(t, t->vruntime, 0);
+	t->deadline = policy_answer(POLICY_FAIR, &a, moment);
+	t->request = a.request;
+}
+
+/* May a wakeup with @v and @deadline interrupt what runs until @curr_deadline? */
+static __always_inline bool task_preempts(u64 v, u64 deadline, u64 clock, u64 curr_deadline)
+{
+	struct contest c = { v, deadline, clock, curr_deadline, knobs.slice_ns };
+
+	return policy_preempts(knobs.policy, &c);
 }
 
 static __always_inline bool task_request_used_up(struct task_ctx *t)
 {
 	return t->request < REQUEST_LEFTOVER;
-}
-
-static __always_inline void task_request_slice(struct task_ctx *t)
-{
-	task_request(t, fair_busy_request(knobs.slice_ns, t->weight.weight));
 }
 
 /* Puts the task on the clock of @cpu: v and deadline move by the same amount. */
@@ -195,7 +254,7 @@ static __always_inline u64 task_wake_vruntime(struct task_ctx *t, s32 cpu, u64 c
 		return clock;
 	if (t->clock_cpu != cpu)
 		v += clock - queue_clock(t->clock_cpu);
-	return vtime_bound(v, clock, vtime_credit(t->weight.inv),
+	return vtime_bound(v, clock, vtime_credit(knobs.credit_ns, t->weight.inv),
 			   vtime_scale(VTIME_DEBT, t->weight.inv));
 }
 
@@ -206,12 +265,12 @@ static __always_inline void task_arrive(struct task_ctx *t, s32 cpu)
 		t->vruntime = task_wake_vruntime(t, cpu, queue_clock(cpu));
 		t->clock_cpu = cpu;
 		t->origin = FROM_SLICE_END;
-		task_request(t, fair_wake_request(t->burst_estimate));
+		task_request(t, ASK_WAKES);
 		return;
 	}
 	task_move_clock(t, cpu);
 	if (task_request_used_up(t))
-		task_request_slice(t);
+		task_request(t, ASK_USED_UP);
 }
 
 /* Weight from the exact nice level and policy; lag in CPU time stays. */
@@ -224,7 +283,7 @@ static __always_inline void task_reweight(struct task_struct *p, struct task_ctx
 	if (t->weight.weight && t->origin != FROM_BIRTH) {
 		t->vruntime = vtime_reweight(t->vruntime, queue_clock(t->clock_cpu), t->weight, to);
 		t->weight = to;
-		task_request(t, t->request);
+		task_request(t, ASK_AGAIN);
 		return;
 	}
 	t->weight = to;
@@ -235,6 +294,7 @@ static __always_inline void task_created(struct task_struct *p, struct task_ctx 
 	t->state = TASK_CREATED;
 	t->origin = FROM_BIRTH;
 	t->burst_estimate = REQUEST_NEW_TASK;
+	t->level = 0;
 	t->clock_cpu = kf_task_cpu(p);
 	t->weight = vtime_weight(p->static_prio, p->policy);
 }

@@ -37,7 +37,7 @@
  * in CPU time of the task. The credit is what lets a task that uses less than
  * its share preempt at once; more would let sleepers shut out the others.
  */
-#define VTIME_CREDIT		(12 * NSEC_PER_MSEC)
+#define VTIME_CREDIT		(12 * NSEC_PER_MSEC)	/* if the agent says nothing else */
 #define VTIME_DEBT		(20 * NSEC_PER_MSEC)
 
 /* Clocks that differ by less are treated as one. */
@@ -143,14 +143,14 @@ static __always_inline s64 vtime_carry(u64 from, u64 to)
 }
 
 /*
- * The credit in virtual time. Light tasks get no more of it than nice 0: their
- * 12 ms would be seconds of the clock, and put them before everybody.
+ * The credit in virtual time. Light tasks get no more of it than nice 0: 12 ms
+ * of theirs would be seconds of the clock, and put them before everybody.
  */
-static __always_inline u64 vtime_credit(u32 inv)
+static __always_inline u64 vtime_credit(u64 credit, u32 inv)
 {
-	u64 credit = vtime_scale(VTIME_CREDIT, inv);
+	u64 scaled = vtime_scale(credit, inv);
 
-	return credit < VTIME_CREDIT ? credit : VTIME_CREDIT;
+	return scaled < credit ? scaled : credit;
 }
 
 /*

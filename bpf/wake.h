@@ -50,8 +50,8 @@ static __always_inline bool wake_preempts(struct task_ctx *t, s32 cpu)
 		return false;
 	clock = queue_clock(cpu);
 	v = task_wake_vruntime(t, cpu, clock);
-	return fair_preempts(v, v + vtime_scale(fair_wake_request(t->burst_estimate), t->weight.inv),
-			     clock, READ_HINT(c->curr_deadline));
+	return task_preempts(v, task_would_be_due(t, v, cpu, ASK_WAKES), clock,
+			     READ_HINT(c->curr_deadline));
 }
 
 /* May a task whose waker is about to sleep on @cpu run there right after it? */
@@ -146,7 +146,7 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 		return;
 	}
 	urgent = c->curr_pid && !is_background(t) && cpu_usable(p, cpu) &&
-		 fair_preempts(t->vruntime, t->deadline, queue_clock(cpu), c->curr_deadline);
+		 task_preempts(t->vruntime, t->deadline, queue_clock(cpu), c->curr_deadline);
 	if (urgent && !c->next_taken) {
 		c->next_taken = 1;
 		if (by_own_task) {

@@ -1,7 +1,7 @@
 //! The arithmetic of `vtime.h` and the policy, for any arguments.
 
 use proptest::prelude::*;
-use scx_fulcrum::sim::ffi::Weight;
+use scx_fulcrum::sim::ffi::{Ask, Weight, moment};
 use scx_fulcrum::sim::variants::Variant;
 
 const MS: u64 = 1_000_000;
@@ -94,9 +94,11 @@ proptest! {
         let weight = weight(nice);
         let variant = Variant::lease();
         let a = variant.arithmetic();
-        let request = (a.wake_request)((a.burst)(estimate.min(6 * MS), burst));
-        prop_assert!((50_000..=6 * MS).contains(&request));
-        let busy = (a.busy_request)(slice, weight.weight);
-        prop_assert!(busy >= 100_000 && busy <= (2 * slice).max(100_000));
+        let burst = (a.burst)(estimate.min(6 * MS), burst);
+        let mut ask = Ask { v: 0, clock: 0, burst, request: 0, slice, weight, level: 0 };
+        (a.answer)(0, &mut ask, moment::WAKES);
+        prop_assert!((50_000..=6 * MS).contains(&ask.request));
+        (a.answer)(0, &mut ask, moment::USED_UP);
+        prop_assert!(ask.request >= 100_000 && ask.request <= (2 * slice).max(100_000));
     }
 }

@@ -14,53 +14,42 @@
 #ifndef FULCRUM_POLICY_FAIR_H
 #define FULCRUM_POLICY_FAIR_H
 
-#include "vtime.h"
+#include "ask.h"
 
-#define REQUEST_MIN		(50 * NSEC_PER_USEC)
-#define REQUEST_MAX		(6 * NSEC_PER_MSEC)
-#define REQUEST_NEW_TASK	NSEC_PER_MSEC
-#define BUSY_REQUEST_MIN	(100 * NSEC_PER_USEC)
-
-/* Less than this left of a request is not worth a switch: it counts as used up. */
-#define REQUEST_LEFTOVER	(20 * NSEC_PER_USEC)
-
-/* The new estimate of a task's burst: up at once, down slowly. ns, < 2^33 */
-static __always_inline u64 fair_burst(u64 estimate, u64 burst)
+static __always_inline u64 fair_wakes(struct ask *a)
 {
-	if (burst >= estimate)
-		return burst > REQUEST_MAX ? REQUEST_MAX : burst;
-	return estimate - (estimate - burst) / 4;
-}
-
-/* What a task asks for when it wakes, ns. */
-static __always_inline u64 fair_wake_request(u64 burst)
-{
-	if (burst < REQUEST_MIN)
+	if (a->burst < REQUEST_MIN)
 		return REQUEST_MIN;
-	if (burst > REQUEST_MAX)
+	if (a->burst > REQUEST_MAX)
 		return REQUEST_MAX;
-	return burst;
+	return a->burst;
 }
 
-/* What a task asks for when it used up its request and goes on, ns. */
-static __always_inline u64 fair_busy_request(u64 slice, u32 weight)
+static __always_inline u64 fair_used_up(struct ask *a)
 {
-	u64 request = slice * weight / NICE_0_WEIGHT;
+	u64 request = a->slice * a->weight.weight / NICE_0_WEIGHT;
 
 	if (request < BUSY_REQUEST_MIN)
 		return BUSY_REQUEST_MIN;
-	if (request > 2 * slice)
-		return 2 * slice;
+	if (request > 2 * a->slice)
+		return 2 * a->slice;
 	return request;
 }
 
-/*
- * May a task that wakes interrupt the one that runs? Only if it is due
- * earlier and is owed CPU time: a task over its share waits for its turn.
- */
-static __always_inline bool fair_preempts(u64 v, u64 deadline, u64 clock, u64 curr_deadline)
+static __always_inline u64 fair_deadline(const struct ask *a)
 {
-	return vtime_before(deadline, curr_deadline) && !vtime_before(clock, v);
+	return a->v + vtime_scale(a->request, a->weight.inv);
+}
+
+/* Only if it is due earlier and is owed CPU time: who is over its share waits for its turn. */
+static __always_inline bool fair_preempts(const struct contest *c)
+{
+	return vtime_before(c->deadline, c->curr_deadline) && !vtime_before(c->clock, c->v);
+}
+
+static __always_inline bool fair_gives_way(u64 head, u64 due)
+{
+	return vtime_before(head, due);
 }
 
 #endif /* FULCRUM_POLICY_FAIR_H */

@@ -415,6 +415,9 @@ pub struct TaskView {
     pub weight: u32,
     /// The scheduler has a context for the task.
     pub known: u32,
+    /// What the policy keeps of it.
+    pub level: u32,
+    pad: u32,
 }
 
 /// `struct weight`.
@@ -425,6 +428,40 @@ pub struct Weight {
     pub weight: u32,
     /// 2^32 / weight.
     pub inv: u32,
+}
+
+/// `struct ask`: what a policy is asked.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Ask {
+    pub v: u64,
+    pub clock: u64,
+    pub burst: u64,
+    pub request: u64,
+    pub slice: u64,
+    pub weight: Weight,
+    pub level: u32,
+}
+
+/// `struct contest`: a task that wakes against the one that runs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Contest {
+    pub v: u64,
+    pub deadline: u64,
+    pub clock: u64,
+    pub curr_deadline: u64,
+    pub slice: u64,
+}
+
+/// The moments at which a policy is asked: `enum ask_moment`.
+#[allow(missing_docs)]
+pub mod moment {
+    pub const WAKES: u32 = 0;
+    pub const USED_UP: u32 = 1;
+    pub const AGAIN: u32 = 2;
 }
 
 /// `struct sim_arithmetic`.
@@ -439,9 +476,9 @@ pub struct Arithmetic {
     pub carry: extern "C" fn(u64, u64) -> i64,
     pub reweight: extern "C" fn(u64, u64, Weight, Weight) -> u64,
     pub burst: extern "C" fn(u64, u64) -> u64,
-    pub wake_request: extern "C" fn(u64) -> u64,
-    pub busy_request: extern "C" fn(u64, u32) -> u64,
-    pub preempts: extern "C" fn(u64, u64, u64, u64) -> bool,
+    pub answer: extern "C" fn(u32, &mut Ask, u32) -> u64,
+    pub preempts: extern "C" fn(u32, &Contest) -> bool,
+    pub gives_way: extern "C" fn(u32, u64, u64) -> bool,
 }
 
 /// `struct sim_variant`: one compiled scheduler.

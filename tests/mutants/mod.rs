@@ -102,7 +102,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "unbounded_lag",
         file: "task.h",
-        find: "\treturn vtime_bound(v, clock, vtime_credit(t->weight.inv),\n\
+        find: "\treturn vtime_bound(v, clock, vtime_credit(knobs.credit_ns, t->weight.inv),\n\
                \t\t\t   vtime_scale(VTIME_DEBT, t->weight.inv));\n",
         replace: "\treturn v;\n",
     },
@@ -158,7 +158,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_preemption_at_wakeup",
         file: "policy/fair.h",
-        find: "return vtime_before(deadline, curr_deadline) && !vtime_before(clock, v);",
+        find: "return vtime_before(c->deadline, c->curr_deadline) && !vtime_before(c->clock, c->v);",
         replace: "return false;",
     },
     Mutant {

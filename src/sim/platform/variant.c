@@ -13,9 +13,11 @@ struct sim_task_view {
 	u64 clock;		/* of the queue that vruntime is measured on */
 	u32 weight;
 	u32 known;
+	u32 level;
+	u32 pad;
 };
 
-/* vtime.h and policy/fair.h, for tests of the arithmetic alone. */
+/* vtime.h and the policies, for tests of the arithmetic alone. */
 struct sim_arithmetic {
 	struct weight (*weight)(int static_prio, u32 policy);
 	u64 (*scale)(u64 ns, u32 inv);
@@ -25,9 +27,9 @@ struct sim_arithmetic {
 	s64 (*carry)(u64 from, u64 to);
 	u64 (*reweight)(u64 v, u64 clock, struct weight from, struct weight to);
 	u64 (*burst)(u64 estimate, u64 burst);
-	u64 (*wake_request)(u64 burst);
-	u64 (*busy_request)(u64 slice, u32 weight);
-	bool (*preempts)(u64 v, u64 deadline, u64 clock, u64 curr_deadline);
+	u64 (*answer)(u32 policy, struct ask *a, u32 moment);
+	bool (*preempts)(u32 policy, const struct contest *c);
+	bool (*gives_way)(u32 policy, u64 head, u64 due);
 };
 
 struct sim_variant {
@@ -115,6 +117,7 @@ static void sim_view_task(struct task_struct *p, struct sim_task_view *view)
 	view->request = t->request;
 	view->clock = queue_clock(t->clock_cpu);
 	view->weight = t->weight.weight;
+	view->level = t->level;
 }
 
 static struct weight a_weight(int static_prio, u32 policy)
@@ -154,22 +157,22 @@ static u64 a_reweight(u64 v, u64 clock, struct weight from, struct weight to)
 
 static u64 a_burst(u64 estimate, u64 burst)
 {
-	return fair_burst(estimate, burst);
+	return ask_burst(estimate, burst);
 }
 
-static u64 a_wake_request(u64 burst)
+static u64 a_answer(u32 policy, struct ask *a, u32 moment)
 {
-	return fair_wake_request(burst);
+	return policy_answer(policy, a, moment);
 }
 
-static u64 a_busy_request(u64 slice, u32 weight)
+static bool a_preempts(u32 policy, const struct contest *c)
 {
-	return fair_busy_request(slice, weight);
+	return policy_preempts(policy, c);
 }
 
-static bool a_preempts(u64 v, u64 deadline, u64 clock, u64 curr_deadline)
+static bool a_gives_way(u32 policy, u64 head, u64 due)
 {
-	return fair_preempts(v, deadline, clock, curr_deadline);
+	return policy_gives_way(policy, head, due);
 }
 
 static const struct sim_arithmetic arithmetic = {
@@ -181,9 +184,9 @@ static const struct sim_arithmetic arithmetic = {
 	.carry = a_carry,
 	.reweight = a_reweight,
 	.burst = a_burst,
-	.wake_request = a_wake_request,
-	.busy_request = a_busy_request,
+	.answer = a_answer,
 	.preempts = a_preempts,
+	.gives_way = a_gives_way,
 };
 
 const struct sim_variant SIM_EXPORT = {
