@@ -2,8 +2,8 @@
 //! by the very C that the kernel runs.
 //!
 //! `platform/` compiles `bpf/` for the host, [`ffi`] mirrors its structs,
-//! `kfuncs.rs` answers its kernel functions. `sched.rs`, `wake.rs` and
-//! `change.rs` do what the kernel's scheduling class does around them, and
+//! `kfuncs.rs` answers its kernel functions. `sched.rs`, `pick.rs`, `wake.rs`
+//! and `change.rs` do what the kernel's scheduling class does around them, and
 //! `run.rs` is the workload. `audit.rs` checks the properties.
 
 mod audit;
@@ -17,8 +17,10 @@ pub mod ffi;
 pub mod fluid;
 mod idle;
 mod kfuncs;
+mod load;
 pub mod log;
 pub mod machine;
+mod pick;
 pub mod report;
 pub mod rng;
 mod run;

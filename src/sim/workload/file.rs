@@ -3,23 +3,20 @@
 //! `docs/simulator.md` describes the format. A mistake is one line with the
 //! place and the reason; nothing is guessed.
 
-use std::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 
-use super::program::Step;
-use super::{Arrivals, Group, Policy, Source, Workload};
+pub use super::does::Does;
+
+use super::comments::without_comments;
+use super::does::one;
+use super::{Group, Policy, Workload};
 use crate::kernel::cpulist;
 use crate::kernel::topology::MAX_CPUS;
 use crate::sim::config::{Config, Faults, RELEASES};
 use crate::sim::ffi::CpuMask;
 use crate::sim::topology::Topology;
 
-const FOREVER: u64 = u64::MAX;
 const MAX_TASKS: usize = 100_000;
-const MAX_STAGES: usize = 64;
-/// A thousand seconds, in us.
-const TIMES: RangeInclusive<u64> = 1..=1_000_000_000;
 
 /// A workload file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -113,10 +110,6 @@ pub struct GroupSpec {
     pub does: Does,
 }
 
-const fn one() -> usize {
-    1
-}
-
 /// A scheduling policy's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -128,66 +121,6 @@ pub enum PolicySpec {
     Batch,
     /// `SCHED_IDLE`
     Idle,
-}
-
-/// What a task does; times in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Does {
-    /// Uses the CPU for ever.
-    Hog {},
-    /// Runs and sleeps, both exponentially distributed.
-    Sleeper {
-        /// Mean CPU time between sleeps.
-        run_us: u64,
-        /// Mean sleep.
-        sleep_us: u64,
-    },
-    /// Has to do its work once a period.
-    Frame {
-        /// The period.
-        period_us: u64,
-        /// CPU time a period.
-        work_us: u64,
-    },
-    /// A chain of tasks: each works and wakes the next; the first sleeps between.
-    Pipeline {
-        /// Tasks in a chain.
-        stages: usize,
-        /// CPU time of each.
-        run_us: u64,
-        /// The first one's sleep.
-        sleep_us: u64,
-    },
-    /// Workers that serve requests, which arrive whatever they do.
-    Server {
-        /// Mean time between arrivals.
-        every_us: u64,
-        /// Requests an arrival.
-        #[serde(default = "one")]
-        burst: usize,
-        /// Mean CPU time of a request.
-        service_us: u64,
-    },
-    /// Starts a child every so often that works and exits.
-    ForkStorm {
-        /// How often.
-        every_us: u64,
-        /// Mean CPU time of a child.
-        child_us: u64,
-    },
-    /// All tasks of the group want one mutex.
-    Convoy {
-        /// CPU time with the mutex.
-        hold_us: u64,
-        /// Mean sleep without it.
-        think_us: u64,
-    },
-    /// Works and yields.
-    Yielder {
-        /// CPU time between yields.
-        run_us: u64,
-    },
 }
 
 /// A checked file.
@@ -291,29 +224,6 @@ impl FaultSpec {
     }
 }
 
-fn time(name: &str, us: u64) -> Result<u64, String> {
-    if TIMES.contains(&us) {
-        Ok(us * 1000)
-    } else {
-        Err(format!("does.{name}: {us} is not in 1..=1000000000"))
-    }
-}
-
-fn again(start: usize) -> Step {
-    Step::Loop {
-        start,
-        times: FOREVER,
-    }
-}
-
-fn wake(channel: usize) -> Step {
-    Step::Signal {
-        channel,
-        all: false,
-        sync: true,
-    }
-}
-
 impl GroupSpec {
     fn add_to(&self, workload: &mut Workload, topology: &Topology) -> Result<(), String> {
         if !(-20..=19).contains(&self.nice) {
@@ -354,141 +264,6 @@ pub(super) fn mask(list: &str, topology: &Topology) -> Result<CpuMask, String> {
         mask.set(cpu);
     }
     Ok(mask)
-}
-
-impl Does {
-    fn add_to(self, workload: &mut Workload, mut group: Group) -> Result<(), String> {
-        let steps = match self {
-            Self::Hog {} => vec![Step::Run(1_000_000_000), again(0)],
-            Self::Sleeper { run_us, sleep_us } => vec![
-                Step::RunExp(time("run_us", run_us)?),
-                Step::SleepExp(time("sleep_us", sleep_us)?),
-                again(0),
-            ],
-            Self::Frame { period_us, work_us } => vec![
-                Step::Timer(time("period_us", period_us)?),
-                Step::Run(time("work_us", work_us)?),
-                again(0),
-            ],
-            Self::Pipeline {
-                stages,
-                run_us,
-                sleep_us,
-            } => return pipeline(workload, &group, stages, [run_us, sleep_us]),
-            Self::Server {
-                every_us,
-                burst,
-                service_us,
-            } => {
-                let every = time("every_us", every_us)?;
-                let channel = workload.channels.len();
-                workload.channels.push(1 << 20);
-                let arrivals = match burst {
-                    0 => return Err("does.burst: 0 requests never arrive".to_string()),
-                    1 => Arrivals::Poisson(every),
-                    size => Arrivals::Bursts(size as u64, every),
-                };
-                workload.sources.push(Source { channel, arrivals });
-                let service = time("service_us", service_us)?;
-                vec![Step::Wait(channel), Step::RunExp(service), again(0)]
-            }
-            Self::ForkStorm { every_us, child_us } => {
-                let every = time("every_us", every_us)?;
-                let child = workload.groups.len();
-                let steps = vec![Step::RunExp(time("child_us", child_us)?)];
-                let mut children = group.clone();
-                children.name = format!("{}/child", group.name);
-                children.count = 0;
-                children.steps = steps.into();
-                workload.groups.push(children);
-                vec![Step::SleepExp(every), Step::Fork(child), again(0)]
-            }
-            Self::Convoy { hold_us, think_us } => {
-                let mutex = workload.mutexes;
-                workload.mutexes += 1;
-                vec![
-                    Step::SleepExp(time("think_us", think_us)?),
-                    Step::Lock(mutex),
-                    Step::Run(time("hold_us", hold_us)?),
-                    Step::Unlock(mutex),
-                    again(0),
-                ]
-            }
-            Self::Yielder { run_us } => {
-                vec![Step::Run(time("run_us", run_us)?), Step::Yield, again(0)]
-            }
-        };
-        group.steps = steps.into();
-        workload.groups.push(group);
-        Ok(())
-    }
-}
-
-fn pipeline(
-    workload: &mut Workload,
-    group: &Group,
-    stages: usize,
-    [run_us, sleep_us]: [u64; 2],
-) -> Result<(), String> {
-    if !(2..=MAX_STAGES).contains(&stages) {
-        return Err(format!("does.stages: {stages} is not in 2..={MAX_STAGES}"));
-    }
-    let run = Step::Run(time("run_us", run_us)?);
-    let sleep = Step::Sleep(time("sleep_us", sleep_us)?);
-    for chain in 0..group.count {
-        let first = workload.channels.len();
-        workload
-            .channels
-            .extend(std::iter::repeat_n(1 << 10, stages - 1));
-        for stage in 0..stages {
-            let wait = match stage {
-                0 => sleep.clone(),
-                _ => Step::Wait(first + stage - 1),
-            };
-            let mut steps = vec![wait, run.clone()];
-            if stage + 1 < stages {
-                steps.push(wake(first + stage));
-            }
-            steps.push(again(0));
-            let mut task = group.clone();
-            task.count = 1;
-            task.start += group.stagger * chain as u64;
-            task.name = format!("{}/{stage}", group.name);
-            task.steps = steps.into();
-            workload.groups.push(task);
-        }
-    }
-    Ok(())
-}
-
-/// Comments become blanks, so that places in the text stay.
-pub(super) fn without_comments(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = bytes.to_vec();
-    let (mut at, mut quoted) = (0, false);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if quoted => at += 1,
-            b'"' => quoted = !quoted,
-            b'/' if !quoted && matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
-                let (mark, keep) = if bytes[at + 1] == b'*' {
-                    ("*/", 2)
-                } else {
-                    ("\n", 0)
-                };
-                let end = text[at..]
-                    .find(mark)
-                    .map_or(bytes.len(), |len| at + len + keep);
-                let blank = |byte: &mut u8| *byte = if *byte == b'\n' { b'\n' } else { b' ' };
-                out[at..end].iter_mut().for_each(blank);
-                at = end;
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

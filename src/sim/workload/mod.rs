@@ -1,6 +1,8 @@
 //! Workloads: groups of equal tasks, what they share, and what arrives from
 //! outside.
 
+mod comments;
+mod does;
 pub mod file;
 pub mod program;
 pub mod rtapp;

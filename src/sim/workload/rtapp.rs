@@ -12,7 +12,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::file::{mask, without_comments};
+use super::comments::without_comments;
+use super::file::mask;
 use super::program::Step;
 use super::{Group, Policy, Workload};
 use crate::sim::config::Config;
