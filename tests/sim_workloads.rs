@@ -34,7 +34,13 @@ fn summary(args: &SimArgs) -> serde_json::Value {
 
 #[test]
 fn every_file_runs_on_every_kernel() {
-    for name in ["desktop.json", "server.json", "crowd.json", "rt-app.json"] {
+    for name in [
+        "desktop.json",
+        "server.json",
+        "crowd.json",
+        "cgroups.json",
+        "rt-app.json",
+    ] {
         for kernel in ["6.16", "6.18", "7.1", "7.3"] {
             let mut args = args(name);
             args.kernel = Some(kernel.to_string());

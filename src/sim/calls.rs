@@ -27,7 +27,7 @@ impl Machine {
     }
 
     /// Runs one callback in context `ctx`.
-    fn call<R>(&mut self, ctx: Context, call: impl FnOnce(&Ops) -> R) -> R {
+    pub(super) fn call<R>(&mut self, ctx: Context, call: impl FnOnce(&Ops) -> R) -> R {
         let before = std::mem::replace(&mut self.ctx, ctx);
         if let Some(cpu) = ctx.locked {
             self.locks.push(cpu);
@@ -67,7 +67,7 @@ impl Machine {
         }
     }
 
-    fn context(&self, op: Op, cpu: usize, locked: Option<usize>) -> Context {
+    pub(super) fn context(&self, op: Op, cpu: usize, locked: Option<usize>) -> Context {
         Context {
             op,
             cpu,
@@ -102,7 +102,8 @@ impl Machine {
     pub(super) fn call_init_task(&mut self, task: TaskId, cpu: usize, fork: bool) -> i32 {
         let ctx = self.context(Op::Unlocked, cpu, None);
         let pointer = self.tasks[task].cell.pointer();
-        let mut args = InitArgs { fork };
+        let cgroup = self.cgroup_pointer(self.tasks[task].cgroup);
+        let mut args = InitArgs { fork, cgroup };
         self.call(ctx, |ops| {
             ops.init_task
                 // SAFETY: see call_init.

@@ -18,17 +18,18 @@ const LONGEST_HIGHER: u64 = 3_000_000;
 
 /// What can happen, as the log numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     Affinity,
     Renice,
     MigrateDisable,
     Hotplug,
     Higher,
     Bypass,
+    Cgroup,
 }
 
 impl Machine {
-    fn fault_rates(&self) -> [(Fault, u64); 6] {
+    fn fault_rates(&self) -> [(Fault, u64); 7] {
         let faults = self.cfg.faults;
         [
             (Fault::Affinity, faults.affinity),
@@ -37,6 +38,7 @@ impl Machine {
             (Fault::Hotplug, faults.hotplug),
             (Fault::Higher, faults.higher),
             (Fault::Bypass, faults.bypass),
+            (Fault::Cgroup, faults.cgroup),
         ]
     }
 
@@ -96,10 +98,11 @@ impl Machine {
                 m.set_bypass(true);
                 m.push(m.now + time, Happening::BypassEnd);
             }
+            Fault::Cgroup => m.disturb_cgroups(),
         });
     }
 
-    fn any_task(&mut self) -> Option<TaskId> {
+    pub(super) fn any_task(&mut self) -> Option<TaskId> {
         let n = self.tasks.len() as u64;
         (0..8).find_map(|_| {
             let task = self.rng.below(n) as usize;
@@ -127,7 +130,7 @@ impl Machine {
 
     /// `sched_change`: takes the task out, changes it, puts it back. `cpu`
     /// executes it.
-    fn change(&mut self, task: TaskId, cpu: usize, change: impl FnOnce(&mut Self)) {
+    pub(super) fn change(&mut self, task: TaskId, cpu: usize, change: impl FnOnce(&mut Self)) {
         let queued = self.tasks[task].queued();
         let running = self.cpus[self.tasks[task].cpu()].curr == Curr::Task(task);
         let waits = (self.tasks[task].waits_since, self.tasks[task].woken);

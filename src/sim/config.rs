@@ -56,6 +56,8 @@ pub struct Faults {
     pub higher: u64,
     /// Bypass mode for up to 20 ms (as around suspend).
     pub bypass: u64,
+    /// A task moves to another cgroup, or a cgroup changes, comes or goes.
+    pub cgroup: u64,
 }
 
 impl Faults {

@@ -6,10 +6,9 @@
 
 use std::cell::UnsafeCell;
 
+pub use super::mask::{CpuMask, MASK_WORDS};
 pub use crate::kernel::skeleton::types::{cpu_state, domain_state, knobs, topology};
 
-/// 64-bit words of a CPU mask: 4,096 CPUs.
-pub const MASK_WORDS: usize = 64;
 /// `SCX_DSQ_LOCAL`.
 pub const DSQ_LOCAL: u64 = 1 << 63 | 2;
 /// `SCX_DSQ_GLOBAL`.
@@ -45,74 +44,6 @@ pub const SLICE_DFL: u64 = 20_000_000;
 
 const STORAGE_SLOTS: usize = 2;
 const STORAGE_WORDS: usize = 384 / 8;
-
-/// `struct cpumask`.
-#[repr(C)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CpuMask {
-    /// One bit a CPU.
-    pub bits: [u64; MASK_WORDS],
-}
-
-impl CpuMask {
-    /// No CPU.
-    #[must_use]
-    pub const fn empty() -> Self {
-        Self {
-            bits: [0; MASK_WORDS],
-        }
-    }
-
-    /// CPUs 0 to `n` - 1.
-    #[must_use]
-    pub fn first(n: usize) -> Self {
-        let mut mask = Self::empty();
-        (0..n).for_each(|cpu| mask.set(cpu));
-        mask
-    }
-
-    /// Exactly `cpu`.
-    #[must_use]
-    pub fn one(cpu: usize) -> Self {
-        let mut mask = Self::empty();
-        mask.set(cpu);
-        mask
-    }
-
-    /// Is `cpu` in it?
-    #[must_use]
-    pub const fn has(&self, cpu: usize) -> bool {
-        self.bits[cpu / 64] >> (cpu % 64) & 1 != 0
-    }
-
-    /// Adds `cpu`.
-    pub const fn set(&mut self, cpu: usize) {
-        self.bits[cpu / 64] |= 1 << (cpu % 64);
-    }
-
-    /// Removes `cpu`.
-    pub const fn clear(&mut self, cpu: usize) {
-        self.bits[cpu / 64] &= !(1 << (cpu % 64));
-    }
-
-    /// How many CPUs.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.bits
-            .iter()
-            .map(|word| word.count_ones() as usize)
-            .sum()
-    }
-
-    /// The CPUs, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.bits.iter().enumerate().flat_map(|(index, &word)| {
-            std::iter::successors(Some(word), |rest| Some(rest & (rest - 1)))
-                .take_while(|rest| *rest != 0)
-                .map(move |rest| index * 64 + rest.trailing_zeros() as usize)
-        })
-    }
-}
 
 /// `struct task_struct`.
 #[repr(C)]
@@ -255,6 +186,46 @@ impl TaskCell {
 pub struct InitArgs {
     /// Created by fork, not found at load.
     pub fork: bool,
+    /// The cgroup that it is in.
+    pub cgroup: *mut KCgroup,
+}
+
+/// `struct scx_cgroup_init_args`.
+#[repr(C)]
+pub struct CgroupInitArgs {
+    /// `cpu.weight`
+    pub weight: u32,
+    /// `cpu.idle`, told since 7.3.
+    pub sched_idle: bool,
+}
+
+/// `struct kernfs_node`.
+#[repr(C)]
+pub struct KernfsNode {
+    /// The cgroup's id.
+    pub id: u64,
+}
+
+/// `struct cgroup_subsys_state`.
+#[repr(C)]
+pub struct Css {
+    /// Whose.
+    pub cgroup: *mut KCgroup,
+    /// The parent cgroup's; null for the root.
+    pub parent: *mut Css,
+}
+
+/// `struct cgroup`.
+#[repr(C)]
+pub struct KCgroup {
+    /// `self`
+    pub css: Css,
+    /// Where its id is.
+    pub kn: *mut KernfsNode,
+    /// Depth; 0 is the root.
+    pub level: i32,
+    /// Index into the machine's cgroups.
+    pub index: u32,
 }
 
 /// `struct scx_exit_task_args`.
@@ -265,6 +236,8 @@ pub struct ExitArgs {
 }
 
 type TaskFn<A, R = ()> = Option<unsafe extern "C" fn(*mut KTask, A) -> R>;
+type CgroupFn<A> = Option<unsafe extern "C" fn(*mut KCgroup, A)>;
+type MoveFn<R> = Option<unsafe extern "C" fn(*mut KTask, *mut KCgroup, *mut KCgroup) -> R>;
 type CpuFn = Option<unsafe extern "C" fn(i32)>;
 
 /// `struct sched_ext_ops`.
@@ -289,6 +262,13 @@ pub struct Ops {
     pub enable: Option<unsafe extern "C" fn(*mut KTask)>,
     pub disable: Option<unsafe extern "C" fn(*mut KTask)>,
     pub dump: [usize; 3],
+    pub cgroup_init: Option<unsafe extern "C" fn(*mut KCgroup, *mut CgroupInitArgs) -> i32>,
+    pub cgroup_exit: Option<unsafe extern "C" fn(*mut KCgroup)>,
+    pub cgroup_prep_move: MoveFn<i32>,
+    pub cgroup_move: MoveFn<()>,
+    pub cgroup_cancel_move: MoveFn<()>,
+    pub cgroup_set_weight: CgroupFn<u32>,
+    pub cgroup_set_idle: CgroupFn<bool>,
     pub cpu_online: CpuFn,
     pub cpu_offline: CpuFn,
     pub init: Option<unsafe extern "C" fn() -> i32>,
@@ -316,6 +296,13 @@ impl Ops {
         enable: None,
         disable: None,
         dump: [0; 3],
+        cgroup_init: None,
+        cgroup_exit: None,
+        cgroup_prep_move: None,
+        cgroup_move: None,
+        cgroup_cancel_move: None,
+        cgroup_set_weight: None,
+        cgroup_set_idle: None,
         cpu_online: None,
         cpu_offline: None,
         init: None,
@@ -509,12 +496,12 @@ pub struct RawVariant {
     /// How many.
     pub nr_kfuncs: u32,
     /// Sizes of the shared structs.
-    pub sizes: [u32; 8],
+    pub sizes: [u32; 10],
 }
 
 /// The sizes that a variant must report.
 #[must_use]
-pub const fn sizes() -> [u32; 8] {
+pub const fn sizes() -> [u32; 10] {
     [
         size_of::<KTask>() as u32,
         size_of::<World>() as u32,
@@ -524,5 +511,7 @@ pub const fn sizes() -> [u32; 8] {
         size_of::<topology>() as u32,
         size_of::<knobs>() as u32,
         size_of::<TaskView>() as u32,
+        size_of::<KCgroup>() as u32,
+        size_of::<Ops>() as u32,
     ]
 }

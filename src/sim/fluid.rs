@@ -2,18 +2,21 @@
 //! if CPUs could be divided without end. No scheduler can do better for
 //! fairness; reports put it beside what the real one did.
 //!
-//! Rates are max-min fair by weight: no task gets more than one CPU, and tasks
-//! whose masks lie within a set of CPUs get no more than those. The tightest
-//! such limit is found, its tasks are settled, and so on.
+//! Rates are max-min fair by weight, in the tree of cgroups ([`fill`]): no task
+//! gets more than one CPU, and tasks whose masks lie within a set of CPUs get
+//! no more than those. The tightest such limit is found, its tasks are settled,
+//! and so on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::ffi::CpuMask;
+use super::fill::{Leaf, fill};
 use super::rng::{Rng, mix};
 use super::run::WEIGHTS;
+use super::workload;
 use super::workload::program::{Action, Channel, Interp, Mutex};
-use super::workload::{Arrivals, Policy, Workload};
+use super::workload::{Arrivals, Changed, Policy, Workload};
 
 /// Different masks for which limits are computed; beyond, masks are ignored.
 const MAX_MASKS: usize = 8;
@@ -24,12 +27,15 @@ const MAX_STEPS: usize = 2_000_000;
 pub struct Ideal {
     /// CPU time by group, ns.
     pub ran: Vec<f64>,
+    /// ... by cgroup, of the tasks directly in it; the root's first.
+    pub cgroups: Vec<f64>,
     /// The masks were too many to be honoured.
     pub masks_ignored: bool,
 }
 
 struct Task {
     group: usize,
+    cgroup: usize,
     weight: f64,
     mask: usize,
     program: Interp,
@@ -40,9 +46,11 @@ struct Task {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    Birth(usize, usize),
+    /// Of a task of this group, in this cgroup or where its group is then.
+    Birth(usize, usize, Option<usize>),
     Wake(usize),
     Arrival(usize),
+    Change(usize),
 }
 
 struct Fluid<'a> {
@@ -51,6 +59,10 @@ struct Fluid<'a> {
     now: f64,
     tasks: Vec<Task>,
     born: Vec<usize>,
+    /// Parent and weight, the root first.
+    cgroups: Vec<(usize, f64)>,
+    /// Each group's cgroup.
+    homes: Vec<usize>,
     masks: Vec<CpuMask>,
     unions: Vec<(Vec<usize>, f64)>,
     cpus: usize,
@@ -100,6 +112,8 @@ impl<'a> Fluid<'a> {
             now: 0.0,
             tasks: Vec::new(),
             born: vec![0; workload.groups.len()],
+            cgroups: tree(workload),
+            homes: workload.groups.iter().map(|group| group.cgroup).collect(),
             unions: unions(&masks),
             masks,
             cpus,
@@ -110,13 +124,17 @@ impl<'a> Fluid<'a> {
             arrivals: Rng::new(mix(seed ^ 0xa881)),
             ideal: Ideal {
                 ran: vec![0.0; workload.groups.len()],
+                cgroups: vec![0.0; workload.cgroups.len() + 1],
                 masks_ignored,
             },
         };
+        for (index, change) in workload.changes.iter().enumerate() {
+            fluid.push(change.at, What::Change(index));
+        }
         for (group, spec) in workload.groups.iter().enumerate() {
             for instance in 0..spec.count {
                 let at = spec.start + spec.stagger * instance as u64;
-                fluid.push(at, What::Birth(group, instance));
+                fluid.push(at, What::Birth(group, instance, None));
                 fluid.born[group] += 1;
             }
         }
@@ -171,6 +189,7 @@ impl<'a> Fluid<'a> {
             let ran = task.rate * elapsed;
             task.remaining = (task.remaining - ran).max(0.0);
             self.ideal.ran[task.group] += ran;
+            self.ideal.cgroups[task.cgroup] += ran;
         }
     }
 
@@ -179,7 +198,8 @@ impl<'a> Fluid<'a> {
             return;
         };
         match what {
-            What::Birth(group, instance) => self.birth(group, instance),
+            What::Birth(group, instance, cgroup) => self.birth(group, instance, cgroup),
+            What::Change(index) => self.change(index),
             What::Wake(task) => self.advance(task),
             What::Arrival(source) => {
                 self.next_arrival(source);
@@ -193,7 +213,7 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    fn birth(&mut self, group: usize, instance: usize) {
+    fn birth(&mut self, group: usize, instance: usize, cgroup: Option<usize>) {
         let spec = &self.workload.groups[group];
         let mask = spec.cpus.as_ref().and_then(|mask| {
             let known = self.masks.iter().position(|known| known == mask);
@@ -205,6 +225,7 @@ impl<'a> Fluid<'a> {
         };
         self.tasks.push(Task {
             group,
+            cgroup: cgroup.unwrap_or(self.homes[group]),
             weight: f64::from(weight),
             mask: mask.unwrap_or(0),
             program: Interp::new(&spec.steps, self.seed, group, instance),
@@ -261,54 +282,101 @@ impl<'a> Fluid<'a> {
                 Action::Fork(group) => {
                     let instance = self.born[group];
                     self.born[group] += 1;
-                    self.push(now, What::Birth(group, instance));
+                    self.push(
+                        now,
+                        What::Birth(group, instance, Some(self.tasks[id].cgroup)),
+                    );
                 }
                 Action::Exit => return,
             }
         }
     }
 
-    /// The rates of all tasks that run.
+    /// The rates of all tasks that run: by weight in the tree; then the set of
+    /// CPUs that is asked for most beyond what it has is divided among the
+    /// tasks that can't leave it, these are settled, and so on.
     fn share(&mut self) {
-        let mut open: Vec<usize> = (0..self.tasks.len())
+        let running: Vec<usize> = (0..self.tasks.len())
             .filter(|&id| self.tasks[id].running)
             .collect();
-        let mut settled = vec![0.0; self.masks.len()];
-        while !open.is_empty() {
-            let mut per_mask = vec![0.0; self.masks.len()];
-            for &id in &open {
-                per_mask[self.tasks[id].mask] += self.tasks[id].weight;
-            }
-            let heaviest = open
-                .iter()
-                .map(|&id| self.tasks[id].weight)
-                .fold(0.0, f64::max);
-            let mut tightest = (1.0 / heaviest, None);
-            for (index, (members, cpus)) in self.unions.iter().enumerate() {
-                let sum = |of: &[f64]| members.iter().map(|&mask| of[mask]).sum::<f64>();
-                let weight = sum(&per_mask);
-                let level = (cpus - sum(&settled)).max(0.0) / weight;
-                if weight > 0.0 && level < tightest.0 {
-                    tightest = (level, Some(index));
+        let leaf = |&id: &usize| Leaf {
+            cgroup: self.tasks[id].cgroup,
+            weight: self.tasks[id].weight,
+            low: 0.0,
+            high: 1.0,
+        };
+        let mut leaves: Vec<Leaf> = running.iter().map(leaf).collect();
+        loop {
+            let rates = fill(&self.cgroups, &leaves, self.cpus as f64);
+            let Some(index) = self.fullest(&running, &rates) else {
+                for (&id, rate) in running.iter().zip(rates) {
+                    self.tasks[id].rate = rate;
                 }
+                return;
+            };
+            let (masks, cpus) = &self.unions[index];
+            let inside: Vec<usize> = (0..running.len())
+                .filter(|&at| masks.contains(&self.tasks[running[at]].mask))
+                .collect();
+            let members: Vec<Leaf> = inside.iter().map(|&at| leaves[at]).collect();
+            let settled = fill(&self.cgroups, &members, *cpus);
+            for (at, rate) in inside.into_iter().zip(settled) {
+                leaves[at].low = rate;
+                leaves[at].high = rate;
             }
-            let (level, limit) = tightest;
-            let (now, later): (Vec<usize>, Vec<usize>) = open.into_iter().partition(|&id| {
-                let task = &self.tasks[id];
-                match limit {
-                    Some(index) => self.unions[index].0.contains(&task.mask),
-                    None => task.weight >= heaviest,
-                }
-            });
-            for id in now {
-                let task = &mut self.tasks[id];
-                task.rate = task.weight * level;
-                settled[task.mask] += task.rate;
-            }
-            open = later;
         }
-        debug_assert!(settled.iter().sum::<f64>() <= self.cpus as f64 + 1e-6);
     }
+
+    /// The union of masks whose tasks get the largest multiple of its CPUs.
+    fn fullest(&self, running: &[usize], rates: &[f64]) -> Option<usize> {
+        if self.masks.len() == 1 {
+            return None;
+        }
+        let mut per_mask = vec![0.0; self.masks.len()];
+        for (&id, rate) in running.iter().zip(rates) {
+            per_mask[self.tasks[id].mask] += rate;
+        }
+        let load = |(masks, cpus): &(Vec<usize>, f64)| {
+            masks.iter().map(|&mask| per_mask[mask]).sum::<f64>() / cpus
+        };
+        let loads = self.unions.iter().map(load).enumerate();
+        let most = loads.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        (most.1 > 1.0 + 1e-9).then_some(most.0)
+    }
+
+    fn change(&mut self, index: usize) {
+        match &self.workload.changes[index].what {
+            Changed::Weight { cgroup, weight } => {
+                self.cgroups[*cgroup].1 = cgroup_weight(*weight, false);
+            }
+            Changed::Idle { cgroup, idle } => {
+                let weight = self.workload.cgroups[*cgroup - 1].weight;
+                self.cgroups[*cgroup].1 = cgroup_weight(weight, *idle);
+            }
+            Changed::Move { groups, to } => {
+                groups.iter().for_each(|&group| self.homes[group] = *to);
+                let mut tasks = self.tasks.iter_mut();
+                tasks
+                    .by_ref()
+                    .filter(|task| groups.contains(&task.group))
+                    .for_each(|task| task.cgroup = *to);
+            }
+        }
+    }
+}
+
+/// A cgroup's weight in the unit of task weights: 100 is 1024, and `cpu.idle`
+/// is like the policy `SCHED_IDLE`.
+fn cgroup_weight(weight: u32, idle: bool) -> f64 {
+    if idle { 3.0 } else { f64::from(weight) * 10.24 }
+}
+
+fn tree(workload: &Workload) -> Vec<(usize, f64)> {
+    let weight = |cgroup: &workload::Cgroup| cgroup_weight(cgroup.weight, cgroup.idle);
+    let others = workload.cgroups.iter();
+    std::iter::once((0, 0.0))
+        .chain(others.map(|cgroup| (cgroup.parent, weight(cgroup))))
+        .collect()
 }
 
 /// Every union of masks: which masks lie within it, and its CPUs.
@@ -336,7 +404,7 @@ fn unions(masks: &[CpuMask]) -> Vec<(Vec<usize>, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::workload::Group;
+    use crate::sim::workload::{Cgroup, Change, Group};
 
     fn shares(groups: Vec<Group>, cpus: usize) -> Vec<f64> {
         let workload = Workload {
@@ -345,6 +413,57 @@ mod tests {
         };
         let ran = run(&workload, cpus, 1, 1_000_000_000).ran;
         ran.iter().map(|ran| (ran / 1e6).round() / 1000.0).collect()
+    }
+
+    #[test]
+    fn cgroups_share_by_their_weights_and_changes_take_effect() {
+        let cgroup = |path: &str, parent, weight| Cgroup {
+            path: path.to_string(),
+            parent,
+            weight,
+            idle: false,
+        };
+        let mut workload = Workload {
+            groups: vec![
+                Group::hogs("a", 2).within(1),
+                Group::hogs("b", 1).within(2),
+                Group::hogs("c", 1).within(3),
+            ],
+            cgroups: vec![
+                cgroup("a", 0, 300),
+                cgroup("b", 0, 100),
+                cgroup("b/c", 2, 100),
+            ],
+            ..Workload::default()
+        };
+        let shares = |workload: &Workload| {
+            let ran = run(workload, 1, 1, 1_000_000_000).ran;
+            ran.iter()
+                .map(|ran| (ran / 1e6).round() / 1000.0)
+                .collect::<Vec<f64>>()
+        };
+        // A task beside a cgroup of weight 100 is its equal.
+        assert_eq!(shares(&workload), [0.75, 0.125, 0.125]);
+        let weight = Changed::Weight {
+            cgroup: 2,
+            weight: 900,
+        };
+        let moved = Changed::Move {
+            groups: vec![2],
+            to: 1,
+        };
+        workload.changes = vec![
+            Change {
+                at: 500_000_000,
+                what: weight,
+            },
+            Change {
+                at: 500_000_000,
+                what: moved,
+            },
+        ];
+        // For one half .25 : .75, a's three tasks alike.
+        assert_eq!(shares(&workload), [0.458, 0.438, 0.104]);
     }
 
     #[test]

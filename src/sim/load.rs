@@ -34,6 +34,7 @@ impl Machine {
             sequence: 0,
             cpus,
             tasks: Tasks::default(),
+            cgroups: super::cgroups::Cgroups::default(),
             idle_task: TaskCell::new(u32::MAX, &online),
             online: Box::new(online),
             idle: IdleMasks::new(&cfg.topology),

@@ -95,6 +95,10 @@ pub enum Happening {
     Arrival(usize),
     /// A task starts its life.
     Birth(TaskId),
+    /// A change from the workload, by number.
+    Change(usize),
+    /// A task that was between two CPUs moves to a cgroup.
+    Regroup(TaskId, usize),
     /// A fault from the plan.
     Fault,
     /// A task leaves its migration-disabled section when it runs.
@@ -162,6 +166,7 @@ pub struct Machine {
     pub(super) sequence: u64,
     pub(super) cpus: Vec<Cpu>,
     pub(super) tasks: Tasks,
+    pub(super) cgroups: super::cgroups::Cgroups,
     pub(super) idle_task: TaskCell,
     pub(super) online: Box<CpuMask>,
     pub(super) idle: IdleMasks,
@@ -277,6 +282,8 @@ impl Machine {
             Happening::Stop(cpu) => self.stop(cpu),
             Happening::Arrival(source) => self.arrival(source),
             Happening::Birth(task) => self.birth(task),
+            Happening::Change(index) => self.change_from_workload(index),
+            Happening::Regroup(task, to) => self.regroup(&[task], to),
             Happening::Fault => self.fault(),
             Happening::MigrateEnable(task) => self.migrate_enable(task),
             Happening::Online(cpu) => self.cpu_online(cpu),

@@ -8,18 +8,21 @@
 
 mod audit;
 mod calls;
+pub mod cgroups;
 mod change;
 pub mod command;
 pub mod config;
 pub mod dsq;
 pub mod eevdf;
 pub mod ffi;
+mod fill;
 pub mod fluid;
 mod idle;
 mod kfuncs;
 mod load;
 pub mod log;
 pub mod machine;
+pub mod mask;
 mod pick;
 pub mod report;
 pub mod rng;

@@ -8,12 +8,13 @@ use super::machine::{Curr, Happening, Machine};
 use super::rng::mix;
 use super::tasks::{Place, State, Task};
 use super::workload::program::{Action, Channel, Interp, Mutex};
-use super::workload::{Arrivals, Group, Workload};
+use super::workload::{Arrivals, Change, Group, Workload};
 
 /// The workload as the machine runs it.
 #[derive(Default)]
 pub struct Load {
     pub(super) groups: Vec<Group>,
+    pub(super) changes: Vec<Change>,
     pub(super) born: Vec<usize>,
     pub(super) channels: Vec<Channel>,
     pub(super) mutexes: Vec<Mutex>,
@@ -25,6 +26,7 @@ impl Machine {
     /// Gives the machine its workload; tasks start at their times.
     pub fn start(&mut self, workload: &Workload) {
         self.load.groups.clone_from(&workload.groups);
+        self.load.changes.clone_from(&workload.changes);
         self.load.born = vec![0; workload.groups.len()];
         self.load.channels = workload
             .channels
@@ -38,6 +40,7 @@ impl Machine {
         self.load.sources.clone_from(&workload.sources);
         self.load.arrivals = super::rng::Rng::new(mix(self.cfg.seed ^ 0xa881));
         self.stats.groups = vec![super::stats::GroupStats::default(); workload.groups.len()];
+        self.attach_cgroups(&workload.cgroups);
         for (group, spec) in workload.groups.iter().enumerate() {
             for instance in 0..spec.count {
                 let at = spec.start + spec.stagger * instance as u64;
@@ -45,6 +48,9 @@ impl Machine {
                     self.push(at, Happening::Birth(task));
                 }
             }
+        }
+        for (index, change) in workload.changes.iter().enumerate() {
+            self.push(change.at, Happening::Change(index));
         }
         for source in 0..self.load.sources.len() {
             self.next_arrival(source);
@@ -91,6 +97,7 @@ impl Machine {
             enqueue_seq: 0,
             direct: None,
             group,
+            cgroup: spec.cgroup,
             program,
             remaining: 0,
             timer_count: 0,
@@ -163,6 +170,7 @@ impl Machine {
             }
             Action::Fork(group) => {
                 if let Some(child) = self.new_task(group) {
+                    self.tasks[child].cgroup = self.tasks[task].cgroup;
                     self.born(child);
                 }
                 self.work_after_wake(task, cpu);

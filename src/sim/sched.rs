@@ -40,6 +40,7 @@ impl Machine {
         t.ran += delta;
         t.remaining = t.remaining.saturating_sub(worked);
         self.stats.groups[t.group].ran += delta;
+        self.stats.cgroups[t.cgroup] += delta;
         t.cell.write(|k| {
             k.sum_exec_runtime = k.sum_exec_runtime.wrapping_add(delta);
             if k.slice != u64::MAX {

@@ -129,6 +129,8 @@ impl GroupStats {
 pub struct Stats {
     /// By group.
     pub groups: Vec<GroupStats>,
+    /// CPU time of the tasks directly in each cgroup, ns.
+    pub cgroups: Vec<u64>,
     /// Events handled.
     pub events: u64,
     /// ... of which within another CPU's callback.

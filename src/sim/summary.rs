@@ -22,6 +22,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Groups of the same name are one.
     pub groups: Vec<GroupSummary>,
+    /// Cgroups with all below them; empty if the workload names none.
+    pub cgroups: Vec<CgroupSummary>,
     /// What the decisions cost.
     pub cost: CostSummary,
     /// Over all decisions: equal for equal runs.
@@ -57,6 +59,23 @@ pub struct GroupSummary {
     pub migrations: u64,
     /// Taken off the CPU while runnable.
     pub preemptions: u64,
+}
+
+/// A cgroup and all below it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CgroupSummary {
+    /// Its path; `/` is the root.
+    pub path: String,
+    /// `cpu.weight` at the end.
+    pub weight: u32,
+    /// `cpu.idle` at the end.
+    pub idle: bool,
+    /// CPUs used.
+    pub share: f64,
+    /// CPUs that the ideal machine gives.
+    pub ideal: f64,
+    /// CPUs that plain EEVDF gives.
+    pub eevdf: f64,
 }
 
 /// Percentiles, us.
@@ -136,6 +155,7 @@ impl Summary {
             cpus: machine.cfg.topology.cpus,
             seconds: machine.now as f64 / 1e9,
             groups,
+            cgroups: cgroups(machine, ideal, eevdf),
             cost: cost(machine),
             trace_hash: format!("{:016x}", machine.log.hash()),
             events: machine.stats.events,
@@ -189,6 +209,7 @@ impl Summary {
                 group.preemptions,
             );
         }
+        self.cgroup_table(&mut text);
         let cost = &self.cost;
         let _ = writeln!(
             text,
@@ -205,6 +226,61 @@ impl Summary {
         );
         text
     }
+
+    fn cgroup_table(&self, text: &mut String) {
+        if self.cgroups.is_empty() {
+            return;
+        }
+        let _ = writeln!(
+            text,
+            "\n{:<32} {:>6} {:>8} {:>8} {:>8}",
+            "cgroup", "weight", "CPUs", "ideal", "eevdf"
+        );
+        for cgroup in &self.cgroups {
+            let weight = if cgroup.idle {
+                "idle".to_string()
+            } else {
+                cgroup.weight.to_string()
+            };
+            let _ = writeln!(
+                text,
+                "{:<32} {:>6} {:>8.3} {:>8.3} {:>8.3}",
+                cgroup.path, weight, cgroup.share, cgroup.ideal, cgroup.eevdf
+            );
+        }
+    }
+}
+
+/// Each cgroup of the workload, with what is below it.
+fn cgroups(machine: &Machine, ideal: &Ideal, eevdf: Option<&Machine>) -> Vec<CgroupSummary> {
+    let known = ideal.cgroups.len();
+    if known < 2 {
+        return Vec::new();
+    }
+    let below = |machine: &Machine, outer: usize| {
+        let within = |(inner, _): &(usize, &u64)| machine.cgroups().within(*inner, outer);
+        let all = machine.stats.cgroups.iter().enumerate();
+        all.filter(within).map(|(_, ran)| *ran).sum::<u64>() as f64 / machine.now as f64
+    };
+    (0..known)
+        .map(|outer| {
+            let cgroup = &machine.cgroups()[outer];
+            let parts = ideal.cgroups.iter().enumerate();
+            let within = parts.filter(|(inner, _)| machine.cgroups().within(*inner, outer));
+            CgroupSummary {
+                path: if outer == 0 {
+                    "/".to_string()
+                } else {
+                    cgroup.path.clone()
+                },
+                weight: cgroup.weight,
+                idle: cgroup.idle,
+                share: below(machine, outer),
+                ideal: within.map(|(_, ran)| ran).sum::<f64>() / machine.now as f64,
+                eevdf: eevdf.map_or(0.0, |eevdf| below(eevdf, outer)),
+            }
+        })
+        .collect()
 }
 
 /// Names of the groups, each once.

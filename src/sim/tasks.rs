@@ -65,6 +65,8 @@ pub struct Task {
     pub direct: Option<Insert>,
     /// Its group in the workload.
     pub group: usize,
+    /// Its cgroup among the machine's.
+    pub cgroup: usize,
     /// What it does.
     pub program: Interp,
     /// CPU time left of what it does, ns.

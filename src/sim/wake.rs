@@ -247,6 +247,8 @@ impl Machine {
     /// the current context.
     pub(super) fn birth(&mut self, task: TaskId) {
         let cpu = self.any_active_cpu();
+        // Its group may have moved meanwhile.
+        self.tasks[task].cgroup = self.load.groups[self.tasks[task].group].cgroup;
         if self.ctx.op == Op::None && self.ctx.in_task {
             return self.born(task);
         }

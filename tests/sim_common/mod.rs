@@ -25,6 +25,7 @@ pub fn group(name: &str, count: usize, nice: i32, does: Does) -> GroupSpec {
         start_us: 0,
         stagger_us: 0,
         kthread: false,
+        cgroup: None,
         does,
     }
 }
@@ -118,6 +119,7 @@ fn groups(cpus: usize) -> impl Strategy<Value = GroupSpec> {
             start_us,
             stagger_us,
             kthread,
+            cgroup: None,
             does,
         },
     )
@@ -156,6 +158,7 @@ fn faults() -> impl Strategy<Value = FaultSpec> {
                 higher_us,
                 bypass_us,
                 storage_one_in,
+                ..FaultSpec::default()
             },
         )
 }
@@ -203,6 +206,7 @@ pub fn scenarios() -> impl Strategy<Value = File> {
                 faults,
                 clocks,
                 groups,
+                ..File::default()
             })
         },
     )

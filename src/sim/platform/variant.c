@@ -45,7 +45,7 @@ struct sim_variant {
 	const struct sim_arithmetic *arithmetic;
 	const char *const *kfunc_names;
 	u32 nr_kfuncs;
-	u32 sizes[8];
+	u32 sizes[10];
 };
 
 static const char *const kfunc_names[] = {
@@ -75,6 +75,11 @@ static void sim_reset(void)
 	clear(&topo, sizeof(topo));
 	clear(&uei, sizeof(uei));
 	clear(&world, sizeof(world));
+	sim_maps_reset();
+#if __has_include("cgroup.h")
+	clear(groups, sizeof(groups));
+	clear(&group_solver, sizeof(group_solver));
+#endif
 	topo.nr_domains = 1;
 }
 
@@ -208,5 +213,6 @@ const struct sim_variant SIM_EXPORT = {
 		sizeof(struct sim_variant), sizeof(struct cpu_state),
 		sizeof(struct domain_state), sizeof(struct topology),
 		sizeof(struct knobs), sizeof(struct sim_task_view),
+		sizeof(struct cgroup), sizeof(struct sched_ext_ops),
 	},
 };

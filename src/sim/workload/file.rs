@@ -3,10 +3,14 @@
 //! `docs/simulator.md` describes the format. A mistake is one line with the
 //! place and the reason; nothing is guessed.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
+pub use super::cgroups::{CgroupSpec, ChangeSpec};
 pub use super::does::Does;
 
+use super::cgroups::{self, Paths};
 use super::comments::without_comments;
 use super::does::one;
 use super::{Group, Policy, Workload};
@@ -40,8 +44,14 @@ pub struct File {
     pub faults: FaultSpec,
     /// Where clocks start.
     pub clocks: Clocks,
+    /// The cgroups besides the root.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cgroups: Vec<CgroupSpec>,
     /// The tasks.
     pub groups: Vec<GroupSpec>,
+    /// What is done to cgroups and tasks while they run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSpec>,
 }
 
 /// Faults: once in so many microseconds on average; 0 = never.
@@ -60,6 +70,8 @@ pub struct FaultSpec {
     pub higher_us: u64,
     /// Bypass mode for up to 20 ms.
     pub bypass_us: u64,
+    /// A task moves to another cgroup, or a cgroup changes, comes or goes.
+    pub cgroup_us: u64,
     /// Task storage fails once in so many tasks.
     pub storage_one_in: u64,
 }
@@ -106,6 +118,9 @@ pub struct GroupSpec {
     /// Kernel threads.
     #[serde(default)]
     pub kthread: bool,
+    /// The cgroup that they are born in; none: the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
     /// What they do.
     pub does: Does,
 }
@@ -183,13 +198,19 @@ impl File {
             name: self.name.clone(),
             ..Workload::default()
         };
+        let paths = cgroups::add(&self.cgroups, &mut workload)?;
         if self.groups.is_empty() {
             return Err("groups: there are none".to_string());
         }
+        let mut members: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, spec) in self.groups.iter().enumerate() {
-            spec.add_to(&mut workload, topology)
+            let first = workload.groups.len();
+            spec.add_to(&mut workload, topology, &paths)
                 .map_err(|why| format!("groups[{index}].{why}"))?;
+            let all = members.entry(&spec.name).or_default();
+            all.extend(first..workload.groups.len());
         }
+        cgroups::add_changes(&self.changes, &paths, &members, &mut workload)?;
         let tasks: usize = workload.groups.iter().map(|group| group.count).sum();
         if tasks > MAX_TASKS {
             return Err(format!("groups: {tasks} tasks are more than {MAX_TASKS}"));
@@ -220,12 +241,18 @@ impl FaultSpec {
             hotplug: self.hotplug_us * 1000,
             higher: self.higher_us * 1000,
             bypass: self.bypass_us * 1000,
+            cgroup: self.cgroup_us * 1000,
         }
     }
 }
 
 impl GroupSpec {
-    fn add_to(&self, workload: &mut Workload, topology: &Topology) -> Result<(), String> {
+    fn add_to(
+        &self,
+        workload: &mut Workload,
+        topology: &Topology,
+        paths: &Paths,
+    ) -> Result<(), String> {
         if !(-20..=19).contains(&self.nice) {
             return Err(format!("nice: {} is not in -20..=19", self.nice));
         }
@@ -243,6 +270,9 @@ impl GroupSpec {
         group.kthread = self.kthread;
         if let Some(list) = &self.cpus {
             group.cpus = Some(mask(list, topology)?);
+        }
+        if let Some(path) = &self.cgroup {
+            group.cgroup = paths.find(path).map_err(|why| format!("cgroup: {why}"))?;
         }
         self.does.add_to(workload, group)
     }
@@ -303,11 +333,83 @@ mod tests {
                 r#"{"groups": [{"name": "a", "count": 0, "does": {"hog": {}}}]}"#,
                 "groups[0].count: 0 is not in",
             ),
+            (
+                r#"{"groups": [{"name": "a", "cgroup": "x", "does": {"hog": {}}}]}"#,
+                "groups[0].cgroup: there is no cgroup \"x\"",
+            ),
+            (
+                r#"{"cgroups": [{"path": "a"}, {"path": "/a"}]}"#,
+                "cgroups[1].path: \"/a\" is not of the form",
+            ),
+            (
+                r#"{"cgroups": [{"path": "a/b"}, {"path": "a"}, {"path": "a"}]}"#,
+                "cgroups[2].path: \"a\" is there twice",
+            ),
+            (
+                r#"{"cgroups": [{"path": "a", "weight": 0}]}"#,
+                "cgroups[0].weight: 0 is not in 1..=10000",
+            ),
+            (
+                "{\"cgroups\": [{\"path\": \"a\", \"x\": 1}]}",
+                "1:30: unknown field",
+            ),
         ] {
             let found = problem(text);
             assert!(found.starts_with(expected), "{text}: {found}");
             assert_eq!(found.lines().count(), 1);
         }
+    }
+
+    #[test]
+    fn mistakes_in_changes_are_named() {
+        let groups = r#""groups": [{"name": "g", "does": {"hog": {}}}]"#;
+        let cgroups = r#""cgroups": [{"path": "a/b", "weight": 300}, {"path": "i", "idle": true}]"#;
+        for (change, expected) in [
+            (r#"{"at_us": 1}"#, "changes[0]: expected cgroup with"),
+            (r#"{"cgroup": "a"}"#, "1:150: missing field `at_us`"),
+            (
+                r#"{"at_us": 1, "cgroup": "b", "weight": 5}"#,
+                "changes[0].cgroup: there is no cgroup \"b\"",
+            ),
+            (
+                r#"{"at_us": 1, "cgroup": "a", "weight": 10001}"#,
+                "changes[0].weight: 10001 is not in",
+            ),
+            (
+                r#"{"at_us": 1, "cgroup": "a"}"#,
+                "changes[0]: a cgroup needs either",
+            ),
+            (
+                r#"{"at_us": 1, "cgroup": "/", "weight": 5}"#,
+                "changes[0].cgroup: the root",
+            ),
+            (
+                r#"{"at_us": 1, "cgroup": "i", "weight": 5}"#,
+                "changes[0].weight: the kernel refuses",
+            ),
+            (
+                r#"{"at_us": 1, "move": "x", "to": "a"}"#,
+                "changes[0].move: there is no group \"x\"",
+            ),
+            (
+                r#"{"at_us": 1, "move": "g", "to": "c"}"#,
+                "changes[0].to: there is no cgroup \"c\"",
+            ),
+        ] {
+            let text = format!("{{{groups}, {cgroups}, \"changes\": [{change}]}}");
+            let found = problem(&text);
+            assert!(found.starts_with(expected), "{text}: {found}");
+        }
+        let change = r#"{"at_us": 1, "move": "g", "to": "a/b"}"#;
+        let text = format!("{{{groups}, {cgroups}, \"changes\": [{change}]}}");
+        let workload = File::parse(&text).unwrap().scenario().unwrap().workload;
+        // "a" came with "a/b".
+        assert_eq!(
+            (workload.cgroups[0].weight, workload.cgroups[1].weight),
+            (100, 300)
+        );
+        assert_eq!(workload.cgroups[1].parent, 1);
+        assert_eq!(workload.changes.len(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Workloads: groups of equal tasks, what they share, and what arrives from
 //! outside.
 
+mod cgroups;
 mod comments;
 mod does;
 pub mod file;
@@ -59,6 +60,8 @@ pub struct Group {
     pub stagger: u64,
     /// They are kernel threads.
     pub kthread: bool,
+    /// Their cgroup, counted as [`Cgroup::parent`].
+    pub cgroup: usize,
     /// What they do.
     pub steps: Arc<[Step]>,
 }
@@ -81,6 +84,54 @@ pub struct Source {
     pub arrivals: Arrivals,
 }
 
+/// A cgroup other than the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// `a/b`
+    pub path: String,
+    /// 0 is the root, n + 1 the one at n in [`Workload::cgroups`].
+    pub parent: usize,
+    /// `cpu.weight`
+    pub weight: u32,
+    /// `cpu.idle`
+    pub idle: bool,
+}
+
+/// Something that somebody does at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, ns.
+    pub at: u64,
+    /// What.
+    pub what: Changed,
+}
+
+/// What is done; cgroups are counted as [`Cgroup::parent`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// A cgroup gets another `cpu.weight`.
+    Weight {
+        /// Which.
+        cgroup: usize,
+        /// 1..=10000
+        weight: u32,
+    },
+    /// ... another `cpu.idle`.
+    Idle {
+        /// Which.
+        cgroup: usize,
+        /// To 1.
+        idle: bool,
+    },
+    /// All tasks of these groups move to another cgroup.
+    Move {
+        /// Whose.
+        groups: Vec<usize>,
+        /// Where to.
+        to: usize,
+    },
+}
+
 /// A workload.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
@@ -94,6 +145,10 @@ pub struct Workload {
     pub mutexes: usize,
     /// What arrives from outside.
     pub sources: Vec<Source>,
+    /// All cgroups but the root, parents first.
+    pub cgroups: Vec<Cgroup>,
+    /// What is done to them and to the tasks, in this order.
+    pub changes: Vec<Change>,
 }
 
 /// Reads a workload file, ours or rt-app's, for a machine of `shape`
@@ -134,6 +189,7 @@ impl Group {
             start: 0,
             stagger: 0,
             kthread: false,
+            cgroup: 0,
             steps: steps.into(),
         }
     }
@@ -155,6 +211,13 @@ impl Group {
     #[must_use]
     pub fn nice(mut self, nice: i32) -> Self {
         self.nice = nice;
+        self
+    }
+
+    /// The same in this cgroup (see [`Cgroup::parent`]).
+    #[must_use]
+    pub fn within(mut self, cgroup: usize) -> Self {
+        self.cgroup = cgroup;
         self
     }
 
