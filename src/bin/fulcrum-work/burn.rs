@@ -4,7 +4,9 @@
 //!
 //! A task that works "until the clock says so" does less work when it is
 //! preempted, which would hide exactly what we measure. So an amount is a
-//! number of rounds, calibrated against CPU time once.
+//! number of rounds, calibrated against CPU time once; or, where CPUs take
+//! turns on one clock and so run at half their speed when both are busy, CPU
+//! time by the task's own clock, which stands still while it doesn't run.
 
 use crate::clock;
 use std::hint::black_box;
@@ -24,6 +26,36 @@ pub fn spin(rounds: u64) -> u64 {
         x ^= x << 17;
     }
     black_box(x)
+}
+
+/// Rounds between two looks at the CPU clock: a microsecond or two, so that
+/// the time asked for is exceeded by less than a hundredth.
+const LOOK: u64 = 100;
+
+/// How much work a task does each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Rounds of the loop.
+    Rounds(u64),
+    /// Nanoseconds of the task's CPU clock.
+    CpuTime(u64),
+}
+
+impl Amount {
+    /// Do it.
+    pub fn spend(self) {
+        match self {
+            Self::Rounds(rounds) => {
+                spin(rounds);
+            }
+            Self::CpuTime(ns) => {
+                let end = clock::thread_cpu() + ns;
+                while clock::thread_cpu() < end {
+                    spin(LOOK);
+                }
+            }
+        }
+    }
 }
 
 /// Rounds that make one microsecond of CPU time.
@@ -59,8 +91,8 @@ impl Rate {
     }
 
     /// Rounds that make `us` microseconds of CPU time.
-    pub fn rounds(self, us: u64) -> u64 {
-        (us as f64 * self.0) as u64
+    pub fn rounds(self, us: u64) -> Amount {
+        Amount::Rounds((us as f64 * self.0) as u64)
     }
 }
 
@@ -68,27 +100,33 @@ impl Rate {
 mod tests {
     use super::*;
 
-    fn cpu(rounds: u64) -> u64 {
+    /// The least of several passes: what interrupts them only makes them longer.
+    fn cpu(amount: Amount) -> f64 {
         (0..9)
             .map(|_| {
                 let began = clock::thread_cpu();
-                spin(rounds);
+                amount.spend();
                 clock::thread_cpu() - began
             })
             .min()
-            .unwrap()
+            .unwrap() as f64
     }
 
     #[test]
     fn twice_the_rounds_take_twice_the_cpu_time() {
-        let ratio = cpu(2_000_000) as f64 / cpu(1_000_000) as f64;
+        let ratio = cpu(Amount::Rounds(2_000_000)) / cpu(Amount::Rounds(1_000_000));
         assert!((1.6..2.4).contains(&ratio), "{ratio}");
     }
 
     #[test]
     fn calibrated_work_uses_the_cpu_time_asked_for() {
-        let rounds = Rate::measure().rounds(2_000);
-        let ratio = cpu(rounds) as f64 / 2_000_000.0;
+        let ratio = cpu(Rate::measure().rounds(2_000)) / 2_000_000.0;
         assert!((0.6..1.6).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn clocked_work_uses_the_cpu_time_asked_for() {
+        let ratio = cpu(Amount::CpuTime(2_000_000)) / 2_000_000.0;
+        assert!((1.0..1.2).contains(&ratio), "{ratio}");
     }
 }

@@ -90,6 +90,8 @@ pub struct Reading {
 #[derive(Clone, Debug)]
 pub struct Window {
     pub ns: u64,
+    /// Its end on the monotonic clock.
+    pub end_ns: u64,
     pub cpu_ns: Vec<u64>,
     pub counts: Vec<u64>,
     pub first: Vec<u64>,
@@ -102,6 +104,7 @@ impl Window {
         };
         Self {
             ns: (b.at_ns - a.at_ns).max(1),
+            end_ns: b.at_ns,
             cpu_ns: minus(&b.cpu_ns, &a.cpu_ns),
             counts: minus(&b.counts, &a.counts),
             first: a.counts.clone(),
@@ -291,6 +294,11 @@ impl Crew {
     /// Process ids, in the members' order (until the first has ended).
     pub fn pids(&self) -> &[libc::pid_t] {
         &self.pids
+    }
+
+    /// When all began, on the monotonic clock.
+    pub fn start_ns(&self) -> u64 {
+        self.head.start_ns.load(Relaxed)
     }
 
     pub fn read(&self) -> Result<Reading> {

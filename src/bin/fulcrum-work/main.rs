@@ -5,12 +5,14 @@
 //! One file a workload; `crew` runs their processes, `burn` is the work that
 //! they do. Exit code 1: could not run, or a bound given was not kept.
 
+mod bench;
 mod burn;
 mod clock;
 mod cpus;
 mod crew;
 mod fair;
 mod forks;
+mod groups;
 mod hogs;
 mod hop;
 mod metronome;
@@ -48,6 +50,8 @@ enum Workload {
     Calibrate,
     /// Endless loops of different nice values: the share each gets
     Hogs(hogs::HogsArgs),
+    /// Hogs in cgroups of different weights: the share each group gets
+    Groups(groups::GroupsArgs),
     /// Tasks that wake by the clock: how late they run
     Sleepers(periodic::SleepersArgs),
     /// Tasks that draw frames: how long each takes, how many are late
@@ -68,6 +72,8 @@ enum Workload {
     Tour(tour::TourArgs),
     /// Print what two tours have saved, side by side
     Table(tour::TableArgs),
+    /// Schedulers compared in a VM, for scripts/bench
+    Bench(bench::BenchArgs),
     /// Load another scheduler and hold it until SIGTERM
     Other(other::OtherArgs),
 }
@@ -90,10 +96,12 @@ fn run(cli: &Cli) -> Result<()> {
             calibrate(cli.json);
             return Ok(());
         }
+        Workload::Bench(args) => return bench::bench(args),
         Workload::Other(args) => return other::other(args),
         Workload::Tour(args) => return tour::tour(args),
         Workload::Table(args) => return tour::beside(args),
         Workload::Hogs(args) => Box::new(hogs::hogs(args)?),
+        Workload::Groups(args) => Box::new(groups::groups(args)?),
         Workload::Yielders(args) => Box::new(hogs::yielders(args)?),
         Workload::Sleepers(args) => Box::new(periodic::sleepers(args, rate())?),
         Workload::Frames(args) => Box::new(periodic::frames(args, rate())?),

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `bench`: schedulers compared in one boot of the deterministic VM, for
+//! `scripts/bench`. The guest's side measures, the host's makes tables.
+
+mod check;
+mod guest;
+mod record;
+mod result;
+mod rows;
+mod sched;
+mod stats;
+mod table;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Subcommand};
+use result::{Document, Header, Outcome};
+use rows::{CASES, Mode};
+use std::fs;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// In the VM, as root: measure, and print records
+    Guest(guest::GuestArgs),
+    /// Print the modes whose boots the named rows need, or all rows
+    Rows(RowsArgs),
+    /// Make a result of what guests printed, and show it
+    Report(ReportArgs),
+    /// Put a result into a document and print that as Markdown
+    Save(SaveArgs),
+    /// Print a document as Markdown
+    Render {
+        /// The document
+        document: PathBuf,
+    },
+    /// Fail if a result is worse than the one in a document
+    Check(CheckArgs),
+    /// Fail if two results of the same command don't agree
+    Repeats {
+        /// The first result
+        one: PathBuf,
+        /// The second one
+        two: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct RowsArgs {
+    /// Only these rows
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only the rows of the short check
+    #[arg(long)]
+    short: bool,
+    /// The modes needed, one a line
+    #[arg(long)]
+    modes: bool,
+}
+
+#[derive(Args)]
+struct ReportArgs {
+    #[command(flatten)]
+    header: Header,
+    /// Where the result goes, as JSON
+    #[arg(long)]
+    result: PathBuf,
+    /// Where its tables go
+    #[arg(long)]
+    markdown: PathBuf,
+    /// What guests printed
+    #[arg(required = true)]
+    raw: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+struct SaveArgs {
+    /// Keep it beside the run of the same CPUs, to show that that repeats
+    #[arg(long)]
+    again: bool,
+    /// The result
+    run: PathBuf,
+    /// The document, changed
+    document: PathBuf,
+    /// Where its Markdown goes
+    markdown: PathBuf,
+}
+
+#[derive(Args)]
+struct CheckArgs {
+    /// The scheduler to compare
+    #[arg(long, default_value = "fulcrum")]
+    scheduler: String,
+    /// The result
+    run: PathBuf,
+    /// The document
+    document: PathBuf,
+}
+
+fn print_rows(args: &RowsArgs) -> Result<()> {
+    let known = |o: &&String| CASES.iter().any(|c| c.wanted(std::slice::from_ref(*o)));
+    if let Some(unknown) = args.only.iter().find(|o| !known(o)) {
+        bail!("no row `{unknown}`: scripts/bench --rows lists them");
+    }
+    let wanted = || {
+        CASES
+            .iter()
+            .filter(|c| c.wanted(&args.only) && (c.check || !args.short))
+    };
+    if args.modes {
+        for (mode, name) in [(Mode::Plain, "plain"), (Mode::Metronome, "metronome")] {
+            if wanted().any(|c| c.mode == mode) {
+                println!("{name}");
+            }
+        }
+        return Ok(());
+    }
+    for case in wanted() {
+        for figure in case.figures {
+            let targets: Vec<String> = figure
+                .targets
+                .iter()
+                .map(|(cpus, target)| match cpus {
+                    1 => target.to_string(),
+                    cpus => format!("{target} from {cpus} CPUs on"),
+                })
+                .collect();
+            println!("{}: {} ({})", figure.key(), case.what, targets.join(", "));
+        }
+    }
+    Ok(())
+}
+
+fn report(args: &ReportArgs) -> Result<()> {
+    let mut text = String::new();
+    for path in &args.raw {
+        text += &fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        text.push('\n');
+    }
+    let run = Outcome::of(args.header.clone(), result::boots(&text)?)?;
+    result::write(&args.result, &run)?;
+    let tables = table::run(&run);
+    fs::write(&args.markdown, &tables)
+        .with_context(|| format!("writing {}", args.markdown.display()))?;
+    print!("{tables}");
+    ensure!(!run.series.is_empty(), "nothing was measured");
+    Ok(())
+}
+
+fn save(args: &SaveArgs) -> Result<()> {
+    let mut run = Outcome::read(&args.run)?;
+    let mut document = Document::read_or_new(&args.document)?;
+    if args.again {
+        let topology = &run.header.topology;
+        let first = document
+            .run(topology)
+            .with_context(|| format!("no first run with {topology} CPUs yet"))?;
+        run = Outcome {
+            again: Some(Box::new(run)),
+            ..first.clone()
+        };
+    }
+    document.save(run);
+    result::write(&args.document, &document)?;
+    fs::write(&args.markdown, table::document(&document))
+        .with_context(|| format!("writing {}", args.markdown.display()))
+}
+
+fn compare(args: &CheckArgs) -> Result<()> {
+    let run = Outcome::read(&args.run)?;
+    let document: Document = result::read(&args.document)?;
+    let committed = document.run(&run.header.topology).with_context(|| {
+        format!(
+            "{} has no run with {} CPUs",
+            args.document.display(),
+            run.header.topology
+        )
+    })?;
+    let (lines, count) = check::worse(&run, committed, &args.scheduler);
+    for line in &lines {
+        println!("worse: {line}");
+    }
+    ensure!(count > 0, "no figure in common with the committed run");
+    ensure!(
+        lines.is_empty(),
+        "{} of {count} figures got worse; if that is meant to be, run scripts/bench --save",
+        lines.len()
+    );
+    println!("{count} figures, none worse than its committed spread and 3 %");
+    Ok(())
+}
+
+pub fn bench(args: &BenchArgs) -> Result<()> {
+    match &args.action {
+        Action::Guest(args) => guest::guest(args),
+        Action::Rows(args) => print_rows(args),
+        Action::Report(args) => report(args),
+        Action::Save(args) => save(args),
+        Action::Render { document } => {
+            print!("{}", table::document(&result::read(document)?));
+            Ok(())
+        }
+        Action::Check(args) => compare(args),
+        Action::Repeats { one, two } => {
+            let (table, fine) = check::repeats(&Outcome::read(one)?, &Outcome::read(two)?);
+            print!("{table}");
+            ensure!(fine, "the two runs don't agree");
+            Ok(())
+        }
+    }
+}
