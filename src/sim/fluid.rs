@@ -12,11 +12,11 @@ use std::collections::BinaryHeap;
 
 use super::ffi::CpuMask;
 use super::fill::{Leaf, fill};
-use super::rng::{Rng, mix};
+use super::rng::Rng;
 use super::run::WEIGHTS;
 use super::workload;
 use super::workload::program::{Action, Channel, Interp, Mutex};
-use super::workload::{Arrivals, Changed, Policy, Workload};
+use super::workload::{Arrivals, Changed, Policy, Workload, arrivals};
 
 /// Different masks for which limits are computed; beyond, masks are ignored.
 const MAX_MASKS: usize = 8;
@@ -121,7 +121,7 @@ impl<'a> Fluid<'a> {
             mutexes: vec![Mutex::default(); workload.mutexes],
             future: BinaryHeap::new(),
             sequence: 0,
-            arrivals: Rng::new(mix(seed ^ 0xa881)),
+            arrivals: arrivals(seed),
             ideal: Ideal {
                 ran: vec![0.0; workload.groups.len()],
                 cgroups: vec![0.0; workload.cgroups.len() + 1],

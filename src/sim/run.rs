@@ -5,10 +5,9 @@ use super::dsq::TaskId;
 use super::ffi::{self, CpuMask, TaskCell};
 use super::log::What;
 use super::machine::{Curr, Happening, Machine};
-use super::rng::mix;
 use super::tasks::{Place, State, Task};
 use super::workload::program::{Action, Channel, Interp, Mutex};
-use super::workload::{Arrivals, Change, Group, Workload};
+use super::workload::{Arrivals, Change, Group, Workload, arrivals};
 
 /// The workload as the machine runs it.
 #[derive(Default)]
@@ -38,7 +37,7 @@ impl Machine {
             .collect();
         self.load.mutexes = vec![Mutex::default(); workload.mutexes];
         self.load.sources.clone_from(&workload.sources);
-        self.load.arrivals = super::rng::Rng::new(mix(self.cfg.seed ^ 0xa881));
+        self.load.arrivals = arrivals(self.cfg.seed);
         self.stats.groups = vec![super::stats::GroupStats::default(); workload.groups.len()];
         self.attach_cgroups(&workload.cgroups);
         for (group, spec) in workload.groups.iter().enumerate() {

@@ -10,7 +10,8 @@ use anyhow::{Result, bail};
 
 const NS: u64 = 1_000_000_000;
 
-fn read(clock: libc::clockid_t) -> Option<u64> {
+/// Nanoseconds of a clock, if there is such a clock.
+pub fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut t = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -20,6 +20,7 @@ mod other;
 mod periodic;
 mod pipe;
 mod report;
+mod run;
 mod spread;
 mod tour;
 
@@ -68,6 +69,10 @@ enum Workload {
     Hop(hop::HopArgs),
     /// Program the PC's timer to keep an instruction-count VM's clock fine
     Metronome(metronome::MetronomeArgs),
+    /// What a workload file of the simulator says, by real threads
+    Run(run::RunArgs),
+    /// Lay such runs beside the simulator's (scripts/calibrate calls it)
+    Compare(run::CompareArgs),
     /// A short round of them for scripts/run
     Tour(tour::TourArgs),
     /// Print what two tours have saved, side by side
@@ -98,6 +103,7 @@ fn run(cli: &Cli) -> Result<()> {
         }
         Workload::Bench(args) => return bench::bench(args),
         Workload::Other(args) => return other::other(args),
+        Workload::Compare(args) => return run::compare(args),
         Workload::Tour(args) => return tour::tour(args),
         Workload::Table(args) => return tour::beside(args),
         Workload::Hogs(args) => Box::new(hogs::hogs(args)?),
@@ -109,6 +115,7 @@ fn run(cli: &Cli) -> Result<()> {
         Workload::Pipe(args) => Box::new(pipe::pipe(args)?),
         Workload::Forks(args) => Box::new(forks::forks(args)?),
         Workload::Hop(args) => Box::new(hop::hop(args)?),
+        Workload::Run(args) => Box::new(run::run(args, rate())?),
         Workload::Metronome(args) => Box::new(metronome::metronome(args)?),
     };
     match cli.json {

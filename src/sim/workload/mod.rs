@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::ffi::CpuMask;
+use super::rng::{Rng, mix};
 use super::topology::Topology;
 use file::{File, Scenario};
 use program::Step;
@@ -174,6 +175,12 @@ pub fn load(path: &Path, shape: Option<&str>) -> Result<Scenario, String> {
             .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     }
     file.scenario().map_err(|why| format!("{place}: {why}"))
+}
+
+/// The random numbers of arrivals, all sources', in the order of arriving.
+#[must_use]
+pub fn arrivals(seed: u64) -> Rng {
+    Rng::new(mix(seed ^ 0xa881))
 }
 
 impl Group {
