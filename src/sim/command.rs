@@ -14,10 +14,6 @@ use super::workload::file::{self, Scenario};
 use super::{eevdf, fluid, report, trace, workload};
 use crate::exit::{ExitCode, Failure, Outcome};
 
-/// The EEVDF model looks at every queue when a CPU goes idle: for machines up
-/// to this size only.
-const EEVDF_CPUS: usize = 256;
-
 /// How often `--check` looks at the whole machine, ns.
 const AUDIT: u64 = 50_000;
 
@@ -88,12 +84,8 @@ pub fn run(args: &SimArgs, out: &mut impl Write) -> Outcome<ExitCode> {
         scenario.config.seed,
         scenario.duration,
     );
-    let plain = if cpus <= EEVDF_CPUS {
-        let plain = start(scenario.config.clone(), eevdf::variant(), &scenario)?;
-        Some(plain).filter(|machine| machine.failure.is_none())
-    } else {
-        None
-    };
+    let plain = start(scenario.config.clone(), eevdf::variant(), &scenario)?;
+    let plain = Some(plain).filter(|machine| machine.failure.is_none());
     let summary = Summary::new(&scenario.workload.name, &machine, &ideal, plain.as_ref());
     let text = if args.json {
         serde_json::to_string_pretty(&summary)

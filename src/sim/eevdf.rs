@@ -3,13 +3,19 @@
 //!
 //! A queue a CPU; v and lag by weight; the eligible task with the earliest
 //! deadline runs; lag is kept over sleep, bounded by a slice; idle CPUs pull
-//! from the longest queue. No cgroups, no periodic balancing.
+//! from the longest queue. No periodic balancing.
+//!
+//! Cgroups are flattened: a task weighs its part of its cgroup's weight among
+//! what is runnable in it on the whole machine, and so on up to the root. The
+//! kernel works the part out per CPU, from averages; here it is exact, and in
+//! force from a task's next charge on.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::ffi::{
-    self, DSQ_LOCAL, DSQ_LOCAL_ON, KICK_IDLE, KICK_PREEMPT, KTask, Ops, RawVariant, TaskView, World,
+    self, DSQ_LOCAL, DSQ_LOCAL_ON, KCgroup, KICK_IDLE, KICK_PREEMPT, KTask, Ops, RawVariant,
+    TaskView, World,
 };
 use super::kfuncs::TABLE;
 use super::run::WEIGHTS;
@@ -18,15 +24,36 @@ use super::variants::Variant;
 /// `sysctl_sched_base_slice` of a machine with several CPUs.
 const SLICE: i64 = 2_800_000;
 const CPUS: usize = 4096;
+/// Effective weights have 10 more binary digits than nice weights.
+const FINER: i64 = 1024;
 
 #[derive(Clone, Copy, Default)]
 struct Entity {
     v: i64,
     lag: i64,
     deadline: i64,
+    /// In the whole machine, [`FINER`].
     weight: i64,
     charged: u64,
     fresh: bool,
+    cgroup: usize,
+    runnable: bool,
+    /// The CPU in whose queue it waits.
+    waits_on: Option<usize>,
+}
+
+/// A cgroup; the root is the first.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    parent: usize,
+    /// 1024 = `cpu.weight` 100
+    weight: f64,
+    /// `cpu.weight`, also while idle.
+    told: u32,
+    /// Weight of what is runnable directly in it.
+    load: f64,
+    /// How many of them.
+    active: usize,
 }
 
 #[derive(Default)]
@@ -42,6 +69,9 @@ struct Queue {
 struct State {
     queues: Vec<Queue>,
     entities: HashMap<usize, Entity>,
+    groups: Vec<Group>,
+    /// Queues with waiting tasks, by how many.
+    longest: BTreeSet<(usize, usize)>,
 }
 
 thread_local! {
@@ -76,26 +106,28 @@ impl State {
 
     fn charge(&mut self, p: *mut KTask) {
         let now = task(p).sum_exec_runtime;
+        let weight = self.effective_weight(p);
         let Some(e) = self.entities.get_mut(&(p as usize)) else {
             return;
         };
         let ran = now.wrapping_sub(e.charged) as i64;
         e.charged = now;
-        e.v += ran * 1024 / e.weight;
+        e.v += ran * 1024 * FINER / e.weight;
+        e.weight = weight;
         if e.v >= e.deadline {
-            e.deadline = e.v + SLICE * 1024 / e.weight;
+            e.deadline = e.v + SLICE * 1024 * FINER / e.weight;
         }
     }
 
     /// `place_entity()`
     fn place(&mut self, p: *mut KTask, cpu: usize) {
         let average = self.average(cpu);
-        let weight = i64::from(weight_of(task(p)));
+        let weight = self.effective_weight(p);
         let Some(e) = self.entities.get_mut(&(p as usize)) else {
             return;
         };
         e.weight = weight;
-        let bound = SLICE * 1024 / weight;
+        let bound = SLICE * 1024 * FINER / weight;
         e.v = average - e.lag.clamp(-bound, bound);
         e.deadline = e.v + bound / if e.fresh { 2 } else { 1 };
         e.fresh = false;
@@ -107,11 +139,103 @@ impl State {
         if let Some(e) = self.entities.get_mut(&(p as usize)) {
             e.lag = average - e.v;
         }
+        self.stop_waiting(p, cpu);
         let queue = &mut self.queues[cpu];
-        queue.waiting.retain(|other| *other != p as usize);
         if queue.curr == Some(p as usize) {
             queue.curr = None;
         }
+    }
+
+    fn start_waiting(&mut self, p: *mut KTask, cpu: usize) {
+        let length = self.queues[cpu].waiting.len();
+        self.longest.remove(&(length, cpu));
+        self.longest.insert((length + 1, cpu));
+        self.queues[cpu].waiting.push(p as usize);
+        if let Some(e) = self.entities.get_mut(&(p as usize)) {
+            e.waits_on = Some(cpu);
+        }
+    }
+
+    fn stop_waiting(&mut self, p: *mut KTask, cpu: usize) {
+        let e = self.entities.get_mut(&(p as usize));
+        if e.is_none_or(|e| e.waits_on.take_if(|on| *on == cpu).is_none()) {
+            return;
+        }
+        let length = self.queues[cpu].waiting.len();
+        self.longest.remove(&(length, cpu));
+        if length > 1 {
+            self.longest.insert((length - 1, cpu));
+        }
+        let queue = &mut self.queues[cpu];
+        queue.waiting.retain(|other| *other != p as usize);
+    }
+
+    fn waits_on(&self, p: *mut KTask) -> Option<usize> {
+        self.entities.get(&(p as usize)).and_then(|e| e.waits_on)
+    }
+
+    /// Its nice weight, times each cgroup's part of what is around it.
+    fn effective_weight(&self, p: *mut KTask) -> i64 {
+        let mut weight = f64::from(weight_of(task(p))) * FINER as f64;
+        let e = self.entities.get(&(p as usize));
+        let mut at = e.map_or(0, |e| e.cgroup);
+        while at != 0 {
+            let group = self.groups[at];
+            if group.load > 0.0 {
+                weight *= group.weight / group.load;
+            }
+            at = group.parent;
+        }
+        (weight as i64).max(1)
+    }
+
+    /// Something of this weight becomes runnable in `cgroup`, or is no more.
+    fn count(&mut self, cgroup: usize, weight: f64, runnable: bool) {
+        let (mut at, mut weight) = (cgroup, weight);
+        loop {
+            let group = &mut self.groups[at];
+            let before = group.active;
+            if runnable {
+                group.load += weight;
+                group.active += 1;
+            } else {
+                group.active = before.saturating_sub(1);
+                group.load = if group.active == 0 {
+                    0.0
+                } else {
+                    group.load - weight
+                };
+            }
+            if at == 0 || (before == 0) == (group.active == 0) {
+                return;
+            }
+            (weight, at) = (group.weight, group.parent);
+        }
+    }
+
+    /// Changes what a runnable task counts for.
+    fn recount(&mut self, p: *mut KTask, change: impl FnOnce(&mut Entity)) {
+        let own = f64::from(weight_of(task(p)));
+        let Some(e) = self.entities.get_mut(&(p as usize)) else {
+            return;
+        };
+        let before = *e;
+        change(e);
+        let after = *e;
+        if before.runnable {
+            self.count(before.cgroup, own, false);
+        }
+        if after.runnable {
+            self.count(after.cgroup, own, true);
+        }
+    }
+
+    fn set_group_weight(&mut self, at: usize, weight: f64) {
+        let group = self.groups[at];
+        if at != 0 && group.active > 0 {
+            self.groups[group.parent].load += weight - group.weight;
+        }
+        self.groups[at].weight = weight;
     }
 
     /// `pick_eevdf()` among the waiting tasks and `curr`.
@@ -137,18 +261,70 @@ extern "C" fn init() -> i32 {
     with(|s| {
         *s = State::default();
         s.queues.resize_with(CPUS, Queue::default);
+        s.groups = vec![Group::default()];
     });
     0
 }
 
-extern "C" fn init_task(p: *mut KTask, _: *mut ffi::InitArgs) -> i32 {
+extern "C" fn init_task(p: *mut KTask, args: *mut ffi::InitArgs) -> i32 {
+    // SAFETY: valid for the call.
+    let cgroup = number(unsafe { (*args).cgroup });
     let e = Entity {
-        weight: 1024,
+        cgroup,
+        weight: 1024 * FINER,
         fresh: true,
         ..Entity::default()
     };
     with(|s| s.entities.insert(p as usize, e));
     0
+}
+
+fn number(cgroup: *const KCgroup) -> usize {
+    // SAFETY: called with the pointer of a callback; null where there is none.
+    unsafe { cgroup.as_ref() }.map_or(0, |cgroup| cgroup.index as usize)
+}
+
+extern "C" fn cgroup_init(cgroup: *mut KCgroup, args: *mut ffi::CgroupInitArgs) -> i32 {
+    // SAFETY: valid for the call, as is the parent.
+    let (parent, args) = unsafe {
+        let parent = (*cgroup).css.parent.as_ref();
+        (parent.map_or(0, |css| number(css.cgroup)), &*args)
+    };
+    let at = number(cgroup);
+    with(|s| {
+        if s.groups.len() <= at {
+            s.groups.resize(at + 1, Group::default());
+        }
+        s.groups[at] = Group {
+            parent,
+            weight: group_weight(args.weight, args.sched_idle),
+            told: args.weight,
+            ..Group::default()
+        };
+    });
+    0
+}
+
+fn group_weight(weight: u32, idle: bool) -> f64 {
+    if idle { 3.0 } else { f64::from(weight) * 10.24 }
+}
+
+extern "C" fn cgroup_move(p: *mut KTask, _: *mut KCgroup, to: *mut KCgroup) {
+    with(|s| s.recount(p, |e| e.cgroup = number(to)));
+}
+
+extern "C" fn cgroup_set_weight(cgroup: *mut KCgroup, weight: u32) {
+    with(|s| {
+        s.groups[number(cgroup)].told = weight;
+        s.set_group_weight(number(cgroup), group_weight(weight, false));
+    });
+}
+
+extern "C" fn cgroup_set_idle(cgroup: *mut KCgroup, idle: bool) {
+    with(|s| {
+        let told = s.groups[number(cgroup)].told;
+        s.set_group_weight(number(cgroup), group_weight(told, idle));
+    });
 }
 
 extern "C" fn exit_task(p: *mut KTask, _: *mut ffi::ExitArgs) {
@@ -163,11 +339,11 @@ extern "C" fn select_cpu(p: *mut KTask, prev: i32, flags: u64) -> i32 {
 extern "C" fn enqueue(p: *mut KTask, flags: u64) {
     let cpu = task(p).cpu as usize;
     let preempts = with(|s| {
-        if flags & ffi::ENQ_WAKEUP != 0 || !s.queues[cpu].waiting.contains(&(p as usize)) {
+        if flags & ffi::ENQ_WAKEUP != 0 || s.waits_on(p) != Some(cpu) {
             s.place(p, cpu);
         }
         let curr = s.queues[cpu].curr;
-        s.queues[cpu].waiting.push(p as usize);
+        s.start_waiting(p, cpu);
         flags & ffi::ENQ_WAKEUP != 0 && curr.is_some() && s.pick(cpu, curr) == Some(p as usize)
     });
     if preempts {
@@ -212,25 +388,21 @@ fn pull(s: &State, here: usize) -> Option<usize> {
         // SAFETY: cpus_ptr of a live task.
         unsafe { (*k.cpus_ptr).has(here) && k.migration_disabled == 0 }
     };
-    (s.queues.iter())
-        .filter(|queue| queue.waiting.iter().any(|p| fits(&p)))
-        .max_by_key(|queue| queue.waiting.len())
-        .and_then(|queue| queue.waiting.iter().find(fits).copied())
+    let queues = s.longest.iter().rev().map(|(_, cpu)| &s.queues[*cpu]);
+    queues
+        .into_iter()
+        .find_map(|queue| queue.waiting.iter().find(fits).copied())
 }
 
 extern "C" fn running(p: *mut KTask) {
     let cpu = task(p).cpu as usize;
     with(|s| {
-        let from = s
-            .queues
-            .iter()
-            .position(|q| q.waiting.contains(&(p as usize)));
-        match from {
+        match s.waits_on(p) {
             Some(from) if from != cpu => {
                 s.forget_place(p, from);
                 s.place(p, cpu);
             }
-            Some(_) => s.queues[cpu].waiting.retain(|other| *other != p as usize),
+            Some(_) => s.stop_waiting(p, cpu),
             None => s.place(p, cpu),
         }
         s.queues[cpu].curr = Some(p as usize);
@@ -247,15 +419,16 @@ extern "C" fn stopping(p: *mut KTask, _runnable: bool) {
     });
 }
 
+extern "C" fn runnable(p: *mut KTask, _flags: u64) {
+    with(|s| s.recount(p, |e| e.runnable = true));
+}
+
 extern "C" fn quiescent(p: *mut KTask, _flags: u64) {
     with(|s| {
-        if let Some(from) = s
-            .queues
-            .iter()
-            .position(|q| q.waiting.contains(&(p as usize)))
-        {
+        if let Some(from) = s.waits_on(p) {
             s.forget_place(p, from);
         }
+        s.recount(p, |e| e.runnable = false);
     });
 }
 
@@ -282,6 +455,11 @@ const OPS: Ops = Ops {
     init_task: Some(init_task),
     exit_task: Some(exit_task),
     init: Some(init),
+    runnable: Some(runnable),
+    cgroup_init: Some(cgroup_init),
+    cgroup_move: Some(cgroup_move),
+    cgroup_set_weight: Some(cgroup_set_weight),
+    cgroup_set_idle: Some(cgroup_set_idle),
     ..Ops::EMPTY
 };
 

@@ -296,6 +296,9 @@ impl<'a> Fluid<'a> {
     /// CPUs that is asked for most beyond what it has is divided among the
     /// tasks that can't leave it, these are settled, and so on.
     fn share(&mut self) {
+        if self.cgroups.len() == 1 && self.masks.len() == 1 {
+            return self.share_evenly();
+        }
         let running: Vec<usize> = (0..self.tasks.len())
             .filter(|&id| self.tasks[id].running)
             .collect();
@@ -323,6 +326,36 @@ impl<'a> Fluid<'a> {
             for (at, rate) in inside.into_iter().zip(settled) {
                 leaves[at].low = rate;
                 leaves[at].high = rate;
+            }
+        }
+    }
+
+    /// The same without cgroups and masks, in place: large machines have many
+    /// tasks and many events.
+    fn share_evenly(&mut self) {
+        let mut weight = 0.0;
+        for task in self.tasks.iter_mut().filter(|task| task.running) {
+            task.rate = 0.0;
+            weight += task.weight;
+        }
+        let mut left = self.cpus as f64;
+        while weight > 0.0 {
+            let level = left / weight;
+            let (before, mut capped) = (weight, 0.0);
+            let open = |task: &&mut Task| task.running && task.rate == 0.0;
+            for task in self.tasks.iter_mut().filter(open) {
+                if task.weight * level >= 1.0 {
+                    task.rate = 1.0;
+                    weight -= task.weight;
+                    capped += 1.0;
+                }
+            }
+            left -= capped;
+            if weight == before {
+                for task in self.tasks.iter_mut().filter(open) {
+                    task.rate = task.weight * level;
+                }
+                return;
             }
         }
     }

@@ -127,7 +127,11 @@ impl Machine {
         self.update_curr(cpu);
         if self.cpus[cpu].need_resched && self.rng.one_in(2) {
             // The interrupt came first.
-            return self.schedule(cpu);
+            self.schedule(cpu);
+            if self.cpus[cpu].curr == Curr::Task(task) {
+                self.arm_work(cpu, task);
+            }
+            return;
         }
         self.within(cpu, true, |m| m.advance(task, cpu));
     }
