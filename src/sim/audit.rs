@@ -96,8 +96,13 @@ impl Machine {
             .flat_map(|cpu| cpu.local.iter().copied())
             .chain(self.dsqs.iter().flat_map(super::dsq::Dsq::iter))
             .chain(self.global.iter())
+            .chain(
+                self.cpus
+                    .iter()
+                    .flat_map(|cpu| cpu.rt.queue.iter().copied()),
+            )
             .chain(self.cpus.iter().filter_map(|cpu| match cpu.curr {
-                Curr::Task(task) => Some(task),
+                Curr::Task(task) | Curr::Rt(task) => Some(task),
                 _ => None,
             }));
         for task in places {
@@ -124,7 +129,8 @@ impl Machine {
         let mut wasting = 0;
         let mut found = None;
         for (id, task) in self.tasks.iter() {
-            if task.state != State::Runnable || !self.takeable(task.place, task.stuck()) {
+            if task.rt || task.state != State::Runnable || !self.takeable(task.place, task.stuck())
+            {
                 continue;
             }
             let since = task.waits_since.max(task.allowed_since);
@@ -178,7 +184,8 @@ impl Machine {
         self.push(next, Happening::Watchdog);
         let stalled = self.tasks.iter().find_map(|(id, task)| {
             let waits = self.now - task.stalled_since.min(self.now);
-            (task.state == State::Runnable && waits > WATCHDOG_TIMEOUT).then_some((id, waits))
+            (task.state == State::Runnable && !task.rt && waits > WATCHDOG_TIMEOUT)
+                .then_some((id, waits))
         });
         if let Some((task, waits)) = stalled {
             let name = self.name(task);

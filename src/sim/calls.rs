@@ -21,7 +21,7 @@ impl Machine {
 
     fn current_task(&self, cpu: usize) -> *mut KTask {
         match self.cpus[cpu].curr {
-            Curr::Task(task) => self.tasks[task].cell.pointer(),
+            Curr::Task(task) | Curr::Rt(task) => self.tasks[task].cell.pointer(),
             _ => self.idle_task.pointer(),
         }
     }
@@ -37,7 +37,7 @@ impl Machine {
         // The program counts as migration-disabled once on the account of the
         // task that it interrupts.
         let current = match self.cpus[ctx.cpu].curr {
-            Curr::Task(task) => Some(task),
+            Curr::Task(task) | Curr::Rt(task) => Some(task),
             _ => None,
         };
         self.count_program(current, true);
@@ -255,8 +255,9 @@ impl Machine {
     /// `scx_exit_task()`: disable, then exit_task.
     pub(super) fn call_exit_task(&mut self, task: TaskId, cpu: usize) {
         let mut args = super::ffi::ExitArgs { cancelled: false };
+        let ours = !self.tasks[task].rt;
         self.call_rest(task, cpu, |ops, p| {
-            if let Some(op) = ops.disable {
+            if let Some(op) = ops.disable.filter(|_| ours) {
                 // SAFETY: see call_init.
                 unsafe { op(p) };
             }

@@ -357,7 +357,7 @@ impl Machine {
 
     /// A task moves to cgroup `to`, or nearly: another controller may refuse.
     fn disturb_task(&mut self, to: usize) {
-        let Some(task) = self.any_task() else {
+        let Some(task) = self.any_task(false) else {
             return;
         };
         if self.rng.one_in(4) && self.tasks[task].cgroup != to {

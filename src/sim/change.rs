@@ -76,13 +76,13 @@ impl Machine {
         let cpu = self.any_active_cpu();
         self.within(cpu, true, |m| match fault {
             Fault::Affinity => {
-                if let Some(task) = m.any_task() {
+                if let Some(task) = m.any_task(true) {
                     let mask = m.random_mask();
                     m.set_affinity(task, cpu, &mask);
                 }
             }
             Fault::Renice => {
-                if let Some(task) = m.any_task() {
+                if let Some(task) = m.any_task(true) {
                     let nice = m.rng.below(40) as i32 - 20;
                     m.set_nice(task, cpu, nice);
                 }
@@ -102,12 +102,16 @@ impl Machine {
         });
     }
 
-    pub(super) fn any_task(&mut self) -> Option<TaskId> {
+    /// A task to which something may be done; real-time ones are left alone
+    /// but by cgroups.
+    pub(super) fn any_task(&mut self, of_ours: bool) -> Option<TaskId> {
         let n = self.tasks.len() as u64;
         (0..8).find_map(|_| {
             let task = self.rng.below(n) as usize;
             let t = &self.tasks[task];
-            let busy = t.exiting || matches!(t.state, State::New | State::Waking | State::Dead);
+            let busy = (t.rt && of_ours)
+                || t.exiting
+                || matches!(t.state, State::New | State::Waking | State::Dead);
             (n > 0 && !busy).then_some(task)
         })
     }
@@ -226,6 +230,9 @@ impl Machine {
             }
             m.cpus[cpu].generation += 1;
             m.cpus[cpu].curr = Curr::Higher;
+            if !m.cpus[cpu].active {
+                m.rt_push_away(cpu);
+            }
             while let Some(task) = m.cpus[cpu].stopper.pop_front() {
                 let t = &m.tasks[task];
                 let here = t.queued() && t.cpu() == cpu && t.state == State::Runnable;
@@ -338,7 +345,7 @@ impl Machine {
     /// Everything on the local queue, and what runs, has to go elsewhere.
     fn push_away(&mut self, cpu: usize) {
         let mut tasks: Vec<TaskId> = self.cpus[cpu].local.iter().copied().collect();
-        if let Curr::Task(task) = self.cpus[cpu].curr {
+        if let Curr::Task(task) | Curr::Rt(task) = self.cpus[cpu].curr {
             tasks.push(task);
         }
         for task in tasks {
@@ -351,7 +358,9 @@ impl Machine {
         if self.cpus[cpu].active {
             return;
         }
-        if self.cpus[cpu].nr_running > 0 {
+        let has_rt = !self.cpus[cpu].rt.queue.is_empty();
+        let busy = self.cpus[cpu].nr_running > 0 || has_rt;
+        if busy || matches!(self.cpus[cpu].curr, Curr::Rt(_)) {
             self.push_away(cpu);
             let later = self.now + 100_000;
             return self.push(later, Happening::OnlineMask(cpu));

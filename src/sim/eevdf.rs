@@ -339,7 +339,12 @@ extern "C" fn select_cpu(p: *mut KTask, prev: i32, flags: u64) -> i32 {
 extern "C" fn enqueue(p: *mut KTask, flags: u64) {
     let cpu = task(p).cpu as usize;
     let preempts = with(|s| {
-        if flags & ffi::ENQ_WAKEUP != 0 || s.waits_on(p) != Some(cpu) {
+        // The kernel moved it, or queues it anew, without a word in between.
+        let before = s.waits_on(p);
+        if let Some(before) = before {
+            s.forget_place(p, before);
+        }
+        if flags & ffi::ENQ_WAKEUP != 0 || before != Some(cpu) {
             s.place(p, cpu);
         }
         let curr = s.queues[cpu].curr;

@@ -21,6 +21,8 @@ use super::workload::{Arrivals, Changed, Policy, Workload, arrivals};
 /// Different masks for which limits are computed; beyond, masks are ignored.
 const MAX_MASKS: usize = 8;
 const MAX_STEPS: usize = 2_000_000;
+/// Real-time tasks come before everybody; cgroups don't count for them.
+const REAL_TIME: f64 = 1e12;
 
 /// What the ideal machine gave.
 #[derive(Clone, Debug, Default)]
@@ -220,13 +222,18 @@ impl<'a> Fluid<'a> {
             known.filter(|_| !self.ideal.masks_ignored)
         });
         let weight = match spec.policy {
-            Policy::Idle => 3,
-            _ => WEIGHTS[(spec.nice + 20).clamp(0, 39) as usize],
+            Policy::Idle => 3.0,
+            Policy::Fifo => REAL_TIME,
+            _ => f64::from(WEIGHTS[(spec.nice + 20).clamp(0, 39) as usize]),
+        };
+        let cgroup = match spec.policy {
+            Policy::Fifo => 0,
+            _ => cgroup.unwrap_or(self.homes[group]),
         };
         self.tasks.push(Task {
             group,
-            cgroup: cgroup.unwrap_or(self.homes[group]),
-            weight: f64::from(weight),
+            cgroup,
+            weight,
             mask: mask.unwrap_or(0),
             program: Interp::new(&spec.steps, self.seed, group, instance),
             remaining: 0.0,
@@ -388,11 +395,11 @@ impl<'a> Fluid<'a> {
             }
             Changed::Move { groups, to } => {
                 groups.iter().for_each(|&group| self.homes[group] = *to);
-                let mut tasks = self.tasks.iter_mut();
-                tasks
-                    .by_ref()
-                    .filter(|task| groups.contains(&task.group))
-                    .for_each(|task| task.cgroup = *to);
+                let moves =
+                    |task: &&mut Task| groups.contains(&task.group) && task.weight < REAL_TIME;
+                for task in self.tasks.iter_mut().filter(moves) {
+                    task.cgroup = *to;
+                }
             }
         }
     }

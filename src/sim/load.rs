@@ -53,6 +53,7 @@ impl Machine {
             load: super::run::Load::default(),
             buffered: Vec::new(),
             dispatched: 0,
+            rt_waiting: 0,
             bypass: true,
             interleave_depth: 0,
             failure: None,
@@ -139,6 +140,7 @@ fn new_cpu(rng: &mut Rng) -> Cpu {
         idle_since: u64::MAX,
         nr_running: 0,
         busy: 0,
+        rt: super::rt::RealTime::default(),
     }
 }
 

@@ -27,8 +27,10 @@ pub use super::load::simulate;
 pub enum Curr {
     /// Its idle task.
     Idle,
-    /// A task of a higher class (RT, deadline, the stopper).
+    /// A task of a higher class that isn't the workload's (deadline, the stopper).
     Higher,
+    /// A real-time task of the workload.
+    Rt(TaskId),
     /// One of ours.
     Task(TaskId),
 }
@@ -65,6 +67,8 @@ pub struct Cpu {
     pub nr_running: usize,
     /// Time spent with a task of ours.
     pub busy: u64,
+    /// Real-time tasks, and the server against them.
+    pub rt: super::rt::RealTime,
 }
 
 /// What happens.
@@ -89,6 +93,8 @@ pub enum Happening {
     HigherStart(usize, u64),
     /// ... and is done.
     HigherEnd(usize),
+    /// The timer of `cpu`'s ext server.
+    Server(usize),
     /// The stopper of `cpu` moves the tasks on its list.
     Stop(usize),
     /// Requests of an open-loop source arrive.
@@ -183,6 +189,8 @@ pub struct Machine {
     pub(super) buffered: Vec<(TaskId, super::tasks::Insert, u64)>,
     /// Tasks that the current ops.dispatch() has moved.
     pub(super) dispatched: u32,
+    /// Real-time tasks that wait.
+    pub(super) rt_waiting: usize,
     pub(super) bypass: bool,
     pub(super) interleave_depth: u32,
     /// Why the run failed.
@@ -249,6 +257,7 @@ impl Machine {
             | Happening::Kick(cpu, _)
             | Happening::HigherStart(cpu, _)
             | Happening::HigherEnd(cpu)
+            | Happening::Server(cpu)
             | Happening::Stop(cpu) => Some(cpu),
             _ => None,
         }
@@ -279,6 +288,7 @@ impl Machine {
             Happening::Kick(cpu, flags) => self.kicked(cpu, flags),
             Happening::HigherStart(cpu, time) => self.higher_start(cpu, time),
             Happening::HigherEnd(cpu) => self.higher_end(cpu),
+            Happening::Server(cpu) => self.server_timer(cpu),
             Happening::Stop(cpu) => self.stop(cpu),
             Happening::Arrival(source) => self.arrival(source),
             Happening::Birth(task) => self.birth(task),

@@ -26,6 +26,7 @@ pub mod mask;
 mod pick;
 pub mod report;
 pub mod rng;
+mod rt;
 mod run;
 mod sched;
 pub mod stats;

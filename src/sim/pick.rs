@@ -28,18 +28,32 @@ impl Machine {
         let next = if higher > 0 {
             self.push(self.now + higher, Happening::HigherEnd(cpu));
             Curr::Higher
-        } else if self.bypass_or_pick(cpu, prev_task) {
-            prev
         } else {
-            match self.cpus[cpu].local.front() {
-                Some(&task) => Curr::Task(task),
-                None => Curr::Idle,
-            }
+            self.pick_class(cpu, prev_task)
         };
         if self.failure.is_none() {
             self.switch(cpu, prev, next);
         }
         self.ctx = before;
+    }
+
+    /// `__pick_next_task()`: real-time tasks come first, unless the ext server
+    /// runs and there is something for it.
+    fn pick_class(&mut self, cpu: usize, prev: Option<TaskId>) -> Curr {
+        let rt = self.rt_next(cpu);
+        if let Some(task) = rt
+            && !self.cpus[cpu].rt.served
+        {
+            return Curr::Rt(task);
+        }
+        if self.bypass_or_pick(cpu, prev) {
+            return self.cpus[cpu].curr;
+        }
+        match (self.cpus[cpu].local.front(), rt) {
+            (Some(&task), _) => Curr::Task(task),
+            (None, Some(task)) => Curr::Rt(task),
+            (None, None) => Curr::Idle,
+        }
     }
 
     /// `balance_one()`; true: the previous task is kept.
@@ -108,13 +122,15 @@ impl Machine {
                 }
                 // Entering idle anew sets the idle mark again.
                 Curr::Idle => self.mark_idle(cpu),
-                Curr::Higher => {}
+                Curr::Higher | Curr::Rt(_) => {}
             }
             return;
         }
         self.put_prev(cpu);
         let dying = match prev {
-            Curr::Task(task) if self.tasks[task].exiting && !self.tasks[task].queued() => {
+            Curr::Task(task) | Curr::Rt(task)
+                if self.tasks[task].exiting && self.tasks[task].state == State::Sleeping =>
+            {
                 Some(task)
             }
             _ => None,
@@ -131,6 +147,7 @@ impl Machine {
                 self.mark_idle(cpu);
             }
             Curr::Higher => self.cpus[cpu].curr = Curr::Higher,
+            Curr::Rt(task) => self.rt_set_next(task, cpu),
         }
         if let Some(task) = dying {
             self.release(task, cpu);
@@ -144,8 +161,10 @@ impl Machine {
 
     /// `put_prev_task_scx()`
     pub(super) fn put_prev(&mut self, cpu: usize) {
-        let Curr::Task(task) = self.cpus[cpu].curr else {
-            return;
+        let task = match self.cpus[cpu].curr {
+            Curr::Task(task) => task,
+            Curr::Rt(task) => return self.rt_put_prev(task, cpu),
+            Curr::Idle | Curr::Higher => return,
         };
         self.update_curr(cpu);
         if !self.tasks[task].queued() {
@@ -194,7 +213,7 @@ impl Machine {
         self.arm_tick(cpu);
     }
 
-    fn note_wait_end(&mut self, task: TaskId) {
+    pub(super) fn note_wait_end(&mut self, task: TaskId) {
         let t = &mut self.tasks[task];
         if t.state != State::Runnable {
             return;

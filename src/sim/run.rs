@@ -7,7 +7,7 @@ use super::log::What;
 use super::machine::{Curr, Happening, Machine};
 use super::tasks::{Place, State, Task};
 use super::workload::program::{Action, Channel, Interp, Mutex};
-use super::workload::{Arrivals, Change, Group, Workload, arrivals};
+use super::workload::{Arrivals, Change, Group, Policy, Workload, arrivals};
 
 /// The workload as the machine runs it.
 #[derive(Default)]
@@ -90,6 +90,7 @@ impl Machine {
         let program = Interp::new(&spec.steps, self.cfg.seed, group, instance);
         Some(self.tasks.push(Task {
             cell,
+            rt: spec.policy == Policy::Fifo,
             state: State::New,
             place: Place::None,
             custody: false,
@@ -121,14 +122,14 @@ impl Machine {
 
     /// The running task of `cpu` has used the CPU time that it wanted.
     pub(super) fn work_done(&mut self, cpu: usize) {
-        let Curr::Task(task) = self.cpus[cpu].curr else {
+        let (Curr::Task(task) | Curr::Rt(task)) = self.cpus[cpu].curr else {
             return;
         };
         self.update_curr(cpu);
         if self.cpus[cpu].need_resched && self.rng.one_in(2) {
             // The interrupt came first.
             self.schedule(cpu);
-            if self.cpus[cpu].curr == Curr::Task(task) {
+            if self.runs(task) {
                 self.arm_work(cpu, task);
             }
             return;
@@ -166,6 +167,7 @@ impl Machine {
                 }
                 self.work_after_wake(task, cpu);
             }
+            Action::Yield if self.tasks[task].rt => self.work_after_wake(task, cpu),
             Action::Yield => {
                 self.call_yield(task, cpu);
                 self.arm_work(cpu, task);

@@ -27,20 +27,25 @@ pub enum Why {
 impl Machine {
     /// `update_curr_scx()`
     pub(super) fn update_curr(&mut self, cpu: usize) {
-        let Curr::Task(task) = self.cpus[cpu].curr else {
+        let (Curr::Task(task) | Curr::Rt(task)) = self.cpus[cpu].curr else {
             return;
         };
         let c = &mut self.cpus[cpu];
         let delta = self.now - c.exec_start;
         c.exec_start = self.now;
-        c.busy += delta;
+        if c.curr == Curr::Task(task) {
+            c.busy += delta;
+            self.server_charge(cpu, delta);
+        }
+        let c = &mut self.cpus[cpu];
         let worked = self.now.saturating_sub(c.work_start);
         c.work_start = c.work_start.max(self.now);
         let t = &mut self.tasks[task];
         t.ran += delta;
         t.remaining = t.remaining.saturating_sub(worked);
         self.stats.groups[t.group].ran += delta;
-        self.stats.cgroups[t.cgroup] += delta;
+        let cgroup = if t.rt { 0 } else { t.cgroup };
+        self.stats.cgroups[cgroup] += delta;
         t.cell.write(|k| {
             k.sum_exec_runtime = k.sum_exec_runtime.wrapping_add(delta);
             if k.slice != u64::MAX {
@@ -74,6 +79,7 @@ impl Machine {
         }
         let sticky = matches!(why, Why::Sticky | Why::RestoreRunning);
         self.do_enqueue(task, cpu, flags, sticky);
+        self.server_start(rq);
     }
 
     /// `do_enqueue_task()`

@@ -53,6 +53,8 @@ pub struct Insert {
 pub struct Task {
     /// What C sees.
     pub cell: TaskCell,
+    /// A real-time task: not the scheduler's.
+    pub rt: bool,
     /// Its life.
     pub state: State,
     /// Where it waits.

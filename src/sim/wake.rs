@@ -43,12 +43,15 @@ impl Machine {
             return;
         }
         let waker = self.ctx.cpu;
-        if self.cpus[self.tasks[task].cpu()].curr == Curr::Task(task) {
+        if self.runs(task) {
             // Its CPU has not switched away yet (`on_cpu`): the waker spins.
             let at = self.now + 300;
             self.cpus[waker].frozen_until = self.cpus[waker].frozen_until.max(at + 1);
             let by_task = if self.ctx.in_task { BY_TASK } else { 0 };
             return self.push(at, Happening::WakeAgain(task, flags | by_task, waker));
+        }
+        if self.tasks[task].rt {
+            return self.rt_wake(task);
         }
         self.stats.wakeups += 1;
         self.tasks[task].state = State::Waking;
@@ -83,6 +86,12 @@ impl Machine {
             return self.push(at, Happening::Activate(task, cpu, enq_flags, waker));
         }
         self.activate(task, cpu, enq_flags, waker);
+    }
+
+    /// Its CPU has it as the current task.
+    pub(super) fn runs(&self, task: TaskId) -> bool {
+        let curr = self.cpus[self.tasks[task].cpu()].curr;
+        curr == Curr::Task(task) || curr == Curr::Rt(task)
     }
 
     pub(super) fn wake_again(&mut self, task: TaskId, flags: u64, waker: usize) {
@@ -217,7 +226,7 @@ impl Machine {
             if self.cpus[cpu].curr != Curr::Idle {
                 return;
             }
-        } else if self.cpus[cpu].curr == Curr::Higher {
+        } else if matches!(self.cpus[cpu].curr, Curr::Higher | Curr::Rt(_)) {
             return;
         } else if flags & ffi::KICK_PREEMPT != 0
             && let Curr::Task(task) = self.cpus[cpu].curr
@@ -264,7 +273,9 @@ impl Machine {
         if error != 0 {
             return self.fail(format!("ops.init_task() returned {error}"));
         }
-        self.call_enable(task, cpu);
+        if !self.tasks[task].rt {
+            self.call_enable(task, cpu);
+        }
         self.start_program(task);
         self.wake(task, ffi::WAKE_FORK);
     }

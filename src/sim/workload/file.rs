@@ -103,7 +103,7 @@ pub struct GroupSpec {
     /// -20..=19
     #[serde(default)]
     pub nice: i32,
-    /// `normal`, `batch` or `idle`.
+    /// `normal`, `batch`, `idle` or `fifo`.
     #[serde(default)]
     pub policy: PolicySpec,
     /// A list such as `0-3,8`; none: all.
@@ -136,6 +136,8 @@ pub enum PolicySpec {
     Batch,
     /// `SCHED_IDLE`
     Idle,
+    /// `SCHED_FIFO`
+    Fifo,
 }
 
 /// A checked file.
@@ -256,6 +258,9 @@ impl GroupSpec {
         if !(-20..=19).contains(&self.nice) {
             return Err(format!("nice: {} is not in -20..=19", self.nice));
         }
+        if self.nice != 0 && self.policy == PolicySpec::Fifo {
+            return Err("nice: means nothing to the policy fifo".to_string());
+        }
         if self.count == 0 || self.count > MAX_TASKS {
             return Err(format!("count: {} is not in 1..={MAX_TASKS}", self.count));
         }
@@ -264,6 +269,7 @@ impl GroupSpec {
             PolicySpec::Normal => Policy::Normal,
             PolicySpec::Batch => Policy::Batch,
             PolicySpec::Idle => Policy::Idle,
+            PolicySpec::Fifo => Policy::Fifo,
         };
         group.start = self.start_us * 1000;
         group.stagger = self.stagger_us * 1000;

@@ -28,6 +28,8 @@ pub enum Policy {
     Batch,
     /// `SCHED_IDLE`
     Idle,
+    /// `SCHED_FIFO`: above the scheduler.
+    Fifo,
 }
 
 impl Policy {
@@ -38,6 +40,7 @@ impl Policy {
             Self::Normal => 0,
             Self::Batch => 3,
             Self::Idle => 5,
+            Self::Fifo => 1,
         }
     }
 }
