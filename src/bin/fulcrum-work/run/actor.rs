@@ -242,10 +242,13 @@ fn prepare(cast: &Cast) -> Result<()> {
         Policy::Normal => libc::SCHED_OTHER,
         Policy::Batch => libc::SCHED_BATCH,
         Policy::Idle => libc::SCHED_IDLE,
+        Policy::Fifo => libc::SCHED_FIFO,
     };
-    let none = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `none` is valid.
-    if unsafe { libc::sched_setscheduler(0, policy, &none) } != 0 {
+    let param = libc::sched_param {
+        sched_priority: i32::from(spec.policy == Policy::Fifo),
+    };
+    // SAFETY: `param` is valid.
+    if unsafe { libc::sched_setscheduler(0, policy, &param) } != 0 {
         return Err(io::Error::last_os_error()).with_context(|| format!("{name}: its policy"));
     }
     cpus::renice(spec.nice)
