@@ -9,7 +9,8 @@
  *
  * Who writes what: `cpu_state` belongs to its CPU (others read it without a
  * lock and treat what they read as a hint), `domain_state` is shared by the
- * CPUs of one last-level cache, `topology` and `knobs` belong to the agent.
+ * CPUs of one last-level cache, `group_state` as cgroup.h says, `topology` and
+ * `knobs` belong to the agent.
  */
 #ifndef FULCRUM_ABI_H
 #define FULCRUM_ABI_H
@@ -19,6 +20,10 @@ enum fulcrum_limits {
 	FULCRUM_MAX_DOMAINS	= 512,	/* groups of at most 64 CPUs of one LLC */
 	FULCRUM_DOMAIN_CPUS	= 64,	/* CPUs a domain: one bit each in a word */
 	FULCRUM_DOMAIN_WORDS	= FULCRUM_MAX_DOMAINS / 64,
+	FULCRUM_MAX_GROUPS	= 1024,	/* cgroups with a weight of their own; a power of two */
+	FULCRUM_GROUP_WORDS	= FULCRUM_MAX_GROUPS / 64,
+	FULCRUM_GROUP_DEPTH	= 16,	/* levels of cgroups, the root included */
+	FULCRUM_GROUP_PENDING	= 8,	/* cgroups whose sums a CPU holds back until its tick */
 };
 
 /*
@@ -42,18 +47,28 @@ struct fulcrum_stats {
 	u64 steal_misses;	/* looks into a queue that gave nothing */
 	u64 exchanges;		/* tasks taken at a slice's end because they were owed more */
 	u64 idles;		/* ... and found nothing to run */
+	u64 timer_ends;		/* slices ended by the timer, where weights differ */
 	u64 tick_ends;		/* slices ended by the tick because somebody waits */
 	u64 rescues;		/* tasks run out of turn because they had waited for seconds */
 	u64 rehomed;		/* queued tasks moved because their CPU can't run them */
 	u64 place_fixes;	/* wishes corrected by place(): affinity or offline CPU */
 	u64 affinity_changes;	/* changes of a task's CPU mask */
 	u64 clock_clamps;	/* virtual runtimes pulled back into their bounds */
+	u64 groups_without_slot; /* cgroups that run with their parent's weight: too many, or too deep */
 	u64 missing_ctx;	/* callbacks for a task without context (ran with defaults) */
 	u64 lifecycle_errors;	/* events that the task state machine does not allow */
 	u64 waits;		/* waits that ended with the task running */
 	u64 wait_ns;		/* ... their sum */
 	u64 wait_max_ns;	/* ... the longest */
 	u64 run_ns;		/* CPU time charged to tasks */
+};
+
+/* What the tasks of one cgroup did on one CPU since its last tick. */
+struct group_pending {
+	u64 weighted;		/* time in which they were runnable, times their weights */
+	u64 runnable;		/* that time, ns */
+	u32 slot;
+	u32 pad;
 };
 
 /*
@@ -86,11 +101,14 @@ struct cpu_state {
 	u32 lifecycle_state;	/* ... state it was in, */
 	u32 lifecycle_event;	/* ... and event */
 	u32 generation;		/* of the knobs, as last seen at a tick */
+	u32 mixed;		/* > 0: tasks of different weights meet here */
+	u32 pad5;
 	u64 rescued_at;		/* last look for a task that waits too long */
-	u64 pad3[2];
+	u64 slice_end;		/* when the timer is to end the slice; 0: it isn't */
 
 	struct fulcrum_stats stats;
-	u64 pad4[4];
+	u64 pad4[2];
+	struct group_pending pending[FULCRUM_GROUP_PENDING];
 };
 
 /* CPUs that share a last-level cache, 64 at most: one bit each. */
@@ -127,6 +145,46 @@ struct topology {
 };
 
 /*
+ * A cgroup, in its slot. First cache line: read whenever a task asks for CPU
+ * time; the second is written by ticks and by the one who solves the tree.
+ */
+struct group_state {
+	u64 id;			/* the kernel's; 0: the slot is free */
+	u64 cost;		/* virtual time that its tasks' time costs, 2^20 = 1 */
+	u64 floor_inv;		/* 2^32 / weight that one task has alone in it */
+	u32 weight;		/* of cpu.weight 100: 1024 */
+	u32 cpu_weight;		/* 1..10000 */
+	u32 parent;		/* slot */
+	u32 depth;		/* 1: a child of the root */
+	u32 idle;		/* cpu.idle */
+	u32 generation;		/* of cost and floor_inv */
+	u32 background;		/* cpu.idle, here or above */
+	u32 pad0;
+	u64 pad2;
+
+	u64 weighted;		/* see group_pending; since the last solution */
+	u64 runnable;
+	u64 load;		/* average weight of its runnable tasks, 2^8 = 1 */
+	u64 busy;		/* average number of its runnable tasks, 2^10 = 1 */
+	u64 content;		/* load and the weights of its active children */
+	u64 active;		/* busy, of the whole subtree */
+	u32 round;		/* of the solution that these belong to */
+	u32 quiet;		/* solutions since a task was last runnable */
+	u64 pad1;
+};
+
+struct group_solver {
+	u64 solved_at;		/* ns of the kernel's scheduler clock */
+	u32 locked;
+	u32 round;
+	u32 nr_listed;
+	u32 pad0;
+	u64 pad1[5];
+	u64 active[FULCRUM_GROUP_WORDS];	/* slots with something in their sums lately */
+	u32 listed[FULCRUM_MAX_GROUPS];
+};
+
+/*
  * What the agent may change while the scheduler runs. Each word is read where
  * it is needed, and every mix of old and new words is a valid setting, so there
  * is nothing to switch over at once. The generation is written last; each CPU
@@ -139,9 +197,10 @@ struct knobs {
 	u64 credit_ns;		/* how far a waking task may be behind V, 0..30,000,000 */
 };
 
-_Static_assert(sizeof(struct fulcrum_stats) == 28 * 8, "fulcrum_stats");
-_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256, "cpu_state");
+_Static_assert(sizeof(struct fulcrum_stats) == 30 * 8, "fulcrum_stats");
+_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256 + 192, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
+_Static_assert(sizeof(struct group_state) == 128, "group_state");
 _Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");
 _Static_assert(sizeof(struct knobs) == 24, "knobs");
 

@@ -6,6 +6,7 @@
  *
  *	vtime.h		weights, virtual time, lag		(arithmetic only)
  *	policy/		what a task asks for, who interrupts	(arithmetic only)
+ *	cgroup.h	weights of cgroups, nested; cgroup_solve.h works them out
  *	task.h		what we know of a task, its states
  *	life.h		clocks and accounts over a task's life
  *	cpu.h domain.h	each CPU's queue; who has work, who is idle
@@ -39,6 +40,29 @@ s32 STRUCT_OP_SLEEPABLE(fulcrum_init)
 	return hotplug_create_queues();
 }
 
+s32 STRUCT_OP_SLEEPABLE(fulcrum_cgroup_init, struct cgroup *cgrp,
+			struct scx_cgroup_init_args *args)
+{
+	group_created(cgrp, args->weight,
+		      kfield_exists(args->sched_idle) && args->sched_idle);
+	return 0;
+}
+
+void STRUCT_OP_SLEEPABLE(fulcrum_cgroup_exit, struct cgroup *cgrp)
+{
+	group_removed(cgrp);
+}
+
+void STRUCT_OP(fulcrum_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	group_set_weight(cgrp, weight);
+}
+
+void STRUCT_OP(fulcrum_cgroup_set_idle, struct cgroup *cgrp, bool idle)
+{
+	group_set_idle(cgrp, idle);
+}
+
 void STRUCT_OP(fulcrum_cpu_online, s32 cpu)
 {
 	hotplug_online(cpu);
@@ -55,8 +79,11 @@ s32 STRUCT_OP(fulcrum_init_task, struct task_struct *p, struct scx_init_task_arg
 						  BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	/* No memory is no reason to refuse a fork: it runs with defaults. */
-	if (t)
-		task_created(p, t);
+	if (!t)
+		return 0;
+	task_created(p, t);
+	if (kfield_exists(args->cgroup))
+		task_regroup(p, t, args->cgroup);
 	return 0;
 }
 
@@ -75,6 +102,14 @@ void STRUCT_OP(fulcrum_set_weight, struct task_struct *p, u32 weight)
 	/* @weight is rounded (1..10000); nice is exact. */
 	if (t)
 		task_reweight(p, t);
+}
+
+void STRUCT_OP(fulcrum_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct task_ctx *t = task_ctx(p);
+
+	if (t)
+		task_regroup(p, t, to);
 }
 
 void STRUCT_OP(fulcrum_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
@@ -202,11 +237,16 @@ void STRUCT_OP(fulcrum_exit, struct scx_exit_info *info)
 SEC(".struct_ops.link")
 struct sched_ext_ops fulcrum_ops = {
 	.init		= (void *)fulcrum_init,
+	.cgroup_init	= (void *)fulcrum_cgroup_init,
+	.cgroup_exit	= (void *)fulcrum_cgroup_exit,
+	.cgroup_set_weight = (void *)fulcrum_cgroup_set_weight,
+	.cgroup_set_idle = (void *)fulcrum_cgroup_set_idle,
 	.cpu_online	= (void *)fulcrum_cpu_online,
 	.cpu_offline	= (void *)fulcrum_cpu_offline,
 	.init_task	= (void *)fulcrum_init_task,
 	.enable		= (void *)fulcrum_enable,
 	.set_weight	= (void *)fulcrum_set_weight,
+	.cgroup_move	= (void *)fulcrum_cgroup_move,
 	.set_cpumask	= (void *)fulcrum_set_cpumask,
 	.select_cpu	= (void *)fulcrum_select_cpu,
 	.runnable	= (void *)fulcrum_runnable,

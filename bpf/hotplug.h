@@ -11,6 +11,7 @@
 #define FULCRUM_HOTPLUG_H
 
 #include "place.h"
+#include "slice_timer.h"
 
 static __always_inline s32 hotplug_create_queue(s32 cpu)
 {
@@ -18,6 +19,7 @@ static __always_inline s32 hotplug_create_queue(s32 cpu)
 
 	c->vclock = VTIME_BASE;
 	cpu_domain(cpu)->vclock_max = VTIME_BASE;
+	slice_timer_create(cpu);
 	/* Weak like all; the loader refuses kernels that hide this one. */
 	if (!kfunc_exists(scx_bpf_create_dsq))
 		return -ENOSYS;

@@ -118,24 +118,31 @@ static __always_inline bool kf_move_to_local(u64 dsq_id)
 }
 
 /*
- * The vtime of a queue's first task; false: empty. The lockless peek is
- * trusted from 7.1 on, recognised by a flag that came then (a function might
- * be hidden); one step of the iterator takes the queue's lock but works
- * everywhere.
+ * The lockless peek is trusted from 7.1 on, recognised by a flag that came
+ * then (a function might be hidden).
+ */
+static __always_inline bool kf_can_peek(void)
+{
+	if (kfunc_exists(scx_bpf_dsq_peek))
+		return KENUM(scx_enq_flags, SCX_ENQ_IMMED);
+	return false;
+}
+
+/*
+ * The vtime of a queue's first task; false: empty. Without peek, one step of
+ * the iterator, which takes the queue's lock.
  */
 static __always_inline bool kf_head_vtime(u64 dsq_id, u64 *vtime)
 {
 	struct task_struct *p;
 	bool found = false;
 
-	if (kfunc_exists(scx_bpf_dsq_peek)) {
-		if (KENUM(scx_enq_flags, SCX_ENQ_IMMED)) {
-			p = scx_bpf_dsq_peek(dsq_id);
-			if (!p)
-				return false;
-			*vtime = p->scx.dsq_vtime;
-			return true;
-		}
+	if (kf_can_peek()) {
+		p = scx_bpf_dsq_peek(dsq_id);
+		if (!p)
+			return false;
+		*vtime = p->scx.dsq_vtime;
+		return true;
 	}
 	if (kfunc_exists(bpf_iter_scx_dsq_new)) {
 		for_each_queued(p, dsq_id) {

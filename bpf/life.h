@@ -11,6 +11,7 @@
 #define FULCRUM_LIFE_H
 
 #include "place.h"
+#include "slice_timer.h"
 
 /* A wait goes on over changes of weight and affinity, which look like a new one. */
 static __always_inline void life_waits(struct task_ctx *t)
@@ -28,6 +29,7 @@ static __always_inline void life_wait_ends(struct task_ctx *t, struct cpu_state 
 	t->waiting_since = 0;
 	if (waited < 0)			/* the clocks of two CPUs */
 		waited = 0;
+	group_account(t->group, t->own.weight, waited);
 	c->stats.waits++;
 	c->stats.wait_ns += waited;
 	if ((u64)waited > c->stats.wait_max_ns)
@@ -71,6 +73,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	c->yielded = 0;
 	WRITE_HINT(c->curr_deadline, t->deadline);
 	c->curr_burst = t->burst_estimate;
+	slice_timer_begin(c, cpu, t);
 	WRITE_HINT(c->curr_pid, p->pid);
 }
 
@@ -85,6 +88,7 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 	if (!READ_HINT(c->has_work) || (!runnable && (p->flags & PF_EXITING)))
 		queue_clock_advance(cpu, t->vruntime);
 	WRITE_HINT(c->curr_pid, 0);
+	WRITE_HINT(c->slice_end, 0);
 	if (runnable)
 		life_waits(t);
 }
@@ -110,7 +114,7 @@ static __always_inline void life_enable(struct task_struct *p, struct task_ctx *
 	t->origin = t->vruntime ? FROM_SLEEP : FROM_BIRTH;
 	t->waiting_since = 0;
 	t->burst = 0;
-	t->weight = vtime_weight(p->static_prio, p->policy);
+	task_reweight(p, t);
 }
 
 #endif /* FULCRUM_LIFE_H */

@@ -9,8 +9,10 @@
 #ifndef FULCRUM_PICK_H
 #define FULCRUM_PICK_H
 
+#include "cgroup_solve.h"
 #include "place.h"
 #include "rescue.h"
+#include "slice_timer.h"
 #include "steal.h"
 
 /*
@@ -45,6 +47,7 @@ static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct 
 	}
 	WRITE_HINT(c->curr_deadline, t->deadline);
 	c->yielded = 0;
+	slice_timer_begin(c, cpu, t);
 	kf_set_slice(prev, slice);
 	stat_inc(keeps);
 }
@@ -164,6 +167,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 		queue_clock_advance(cpu, t->vruntime);
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))
 		pick_call_thief(cpu);
+	group_tick(cpu);
 	if (pick_wants_tick_end(t, cpu)) {
 		stat_inc(tick_ends);
 		kf_set_slice(p, 0);

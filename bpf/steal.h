@@ -161,7 +161,7 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 		if (!kf_head_vtime(cpu_queue(partner), &theirs))
 			continue;
 		theirs += vtime_carry(queue_clock(partner), queue_clock(cpu));
-		if (!vtime_before(theirs, deadline) || !steal_from(cpu, partner))
+		if (vtime_before(deadline, theirs) || !steal_from(cpu, partner))
 			return false;
 		stat_inc(exchanges);
 		return true;

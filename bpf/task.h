@@ -27,7 +27,7 @@
 #ifndef FULCRUM_TASK_H
 #define FULCRUM_TASK_H
 
-#include "cpu.h"
+#include "cgroup.h"
 #include "policy/decide.h"
 
 enum task_state {
@@ -66,11 +66,15 @@ struct task_ctx {
 	u64 burst_estimate;	/* what that usually comes to, ns */
 	u64 request;		/* CPU time left of what it asked for, ns */
 	u64 waiting_since;	/* clock of clock_cpu; 0 = does not wait */
-	struct weight weight;
+	struct weight weight;	/* in the whole machine: what vruntime is charged by */
+	struct weight own;	/* of nice and policy alone */
 	s32 clock_cpu;		/* the queue that vruntime is measured on */
+	u32 group;		/* slot of its cgroup */
+	u32 generation;		/* of the cgroup's cost that weight was made with */
 	u8 state;
 	u8 origin;
 	u8 level;		/* the policy's */
+	u8 busy;		/* it used up a request without sleeping */
 	u8 pad;
 };
 
@@ -87,6 +91,25 @@ static __always_inline struct task_ctx *task_ctx(struct task_struct *p)
 
 	if (!t)
 		stat_inc(missing_ctx);
+	return t;
+}
+
+/* The context of the first task in @cpu's queue; NULL: none. */
+static __always_inline struct task_ctx *queue_head(s32 cpu)
+{
+	struct task_ctx *t = NULL;
+	struct task_struct *p;
+
+	if (kf_can_peek()) {
+		p = scx_bpf_dsq_peek(cpu_queue(cpu));
+		return p ? bpf_task_storage_get(&task_ctxs, p, NULL, 0) : NULL;
+	}
+	if (kfunc_exists(bpf_iter_scx_dsq_new)) {
+		for_each_queued(p, cpu_queue(cpu)) {
+			t = bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+			break;
+		}
+	}
 	return t;
 }
 
@@ -148,9 +171,34 @@ static __always_inline void task_charge(struct task_struct *p, struct task_ctx *
 	if (ran <= 0)
 		return;
 	t->vruntime += vtime_scale(ran, t->weight.inv);
+	group_account(t->group, t->own.weight, ran);
 	t->burst += ran;
 	t->request = t->request > (u64)ran ? t->request - ran : 0;
 	stat_add(run_ns, ran);
+}
+
+/* Another weight: lag in CPU time stays. */
+static __always_inline void task_set_weight(struct task_ctx *t, struct weight to)
+{
+	if (to.inv == t->weight.inv)
+		return;
+	if (t->weight.inv && t->origin != FROM_BIRTH)
+		t->vruntime = vtime_reweight(t->vruntime, queue_clock(t->clock_cpu), t->weight, to);
+	t->weight = to;
+}
+
+/* Takes over what its cgroup's time costs now; call before a new request. */
+static __always_inline void task_refresh_weight(struct task_ctx *t)
+{
+	struct group_state *g;
+
+	if (!t->group)
+		return;
+	g = group_state(t->group);
+	if (READ_HINT(g->generation) == t->generation)
+		return;
+	t->generation = READ_HINT(g->generation);
+	task_set_weight(t, group_task_weight(g, t->own));
 }
 
 static __always_inline struct ask task_ask(struct task_ctx *t, u64 v, u64 clock)
@@ -163,6 +211,7 @@ static __always_inline struct ask task_ask(struct task_ctx *t, u64 v, u64 clock)
 		.slice = knobs.slice_ns,
 		.weight = t->weight,
 		.level = t->level,
+		.mixed = READ_HINT(cpu_state(t->clock_cpu)->mixed),
 	};
 
 	return a;
@@ -206,6 +255,10 @@ static __always_inline void task_request(struct task_ctx *t, enum ask_moment mom
 {
 	struct ask a;
 
+	if (moment != ASK_AGAIN) {
+		t->busy = moment == ASK_USED_UP;
+		task_refresh_weight(t);
+	}
 	if (knobs.policy != POLICY_FAIR) {
 		t->deadline = task_ask_policy(t, t->vruntime, t->clock_cpu, moment, 1);
 		return;
@@ -273,20 +326,23 @@ static __always_inline void task_arrive(struct task_ctx *t, s32 cpu)
 		task_request(t, ASK_USED_UP);
 }
 
-/* Weight from the exact nice level and policy; lag in CPU time stays. */
+/* Its weight anew: from the exact nice level and policy, and its cgroup. */
 static __always_inline void task_reweight(struct task_struct *p, struct task_ctx *t)
 {
-	struct weight to = vtime_weight(p->static_prio, p->policy);
+	struct group_state *g = group_state(t->group);
 
-	if (to.weight == t->weight.weight)
-		return;
-	if (t->weight.weight && t->origin != FROM_BIRTH) {
-		t->vruntime = vtime_reweight(t->vruntime, queue_clock(t->clock_cpu), t->weight, to);
-		t->weight = to;
+	t->own = vtime_weight(p->static_prio, p->policy);
+	t->generation = READ_HINT(g->generation);
+	task_set_weight(t, t->group ? group_task_weight(g, t->own) : t->own);
+	if (t->origin == FROM_SLICE_END)
 		task_request(t, ASK_AGAIN);
-		return;
-	}
-	t->weight = to;
+}
+
+static __always_inline void task_regroup(struct task_struct *p, struct task_ctx *t,
+					 struct cgroup *to)
+{
+	t->group = group_slot(to);
+	task_reweight(p, t);
 }
 
 static __always_inline void task_created(struct task_struct *p, struct task_ctx *t)
@@ -296,7 +352,8 @@ static __always_inline void task_created(struct task_struct *p, struct task_ctx 
 	t->burst_estimate = REQUEST_NEW_TASK;
 	t->level = 0;
 	t->clock_cpu = kf_task_cpu(p);
-	t->weight = vtime_weight(p->static_prio, p->policy);
+	t->own = vtime_weight(p->static_prio, p->policy);
+	t->weight = t->own;
 }
 
 #endif /* FULCRUM_TASK_H */

@@ -40,8 +40,11 @@ typedef u32 __wsum;
 #define E2BIG	7
 
 /* uapi/linux/bpf.h, as far as needed; fixed for ever by the kernel's ABI. */
-enum bpf_map_type { BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+
+#define CLOCK_MONOTONIC		1
+#define BPF_F_TIMER_CPU_PIN	2
 
 /* uapi/linux/sched.h and include/linux/sched.h: also fixed. */
 #define SCHED_IDLE	5
@@ -90,8 +93,30 @@ struct task_struct {
 	char comm[16];
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
 struct scx_init_task_args {
 	bool fork;
+	struct cgroup *cgroup;		/* with CONFIG_EXT_GROUP_SCHED */
+};
+
+struct scx_cgroup_init_args {
+	u32 weight;
+	bool sched_idle;		/* since 7.3 */
 };
 
 struct scx_exit_task_args {
@@ -129,6 +154,11 @@ struct scx_bpf_select_cpu_and_args {
 	u64 wake_flags;
 	u64 flags;
 };
+
+/* uapi/linux/bpf.h: a timer in a map's value. */
+struct bpf_timer {
+	u64 opaque[2];
+} __attribute__((aligned(8)));
 
 /* uapi/linux/bpf.h: state of a counted loop. */
 struct bpf_iter_num {
@@ -197,6 +227,11 @@ struct sched_ext_ops {
 	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u32 dispatch_max_batch;

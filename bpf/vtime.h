@@ -29,8 +29,12 @@
 /* Queue clocks start here: near nothing special, far from zero. */
 #define VTIME_BASE		(1ULL << 40)
 
-/* A single charge is cut at 8.6 s so that ns * inv_weight fits 64 bits. */
+/*
+ * A single charge is cut at 8.6 s, so that ns * inv fits 64 bits, and at 268 ms
+ * for weights below 2. The tick charges every 4 ms.
+ */
 #define VTIME_MAX_CHARGE	(1ULL << 33)
+#define VTIME_MAX_CHARGE_LIGHT	(1ULL << 28)
 
 /*
  * How far v may be behind (credit) and ahead (debt) of V when a task wakes,
@@ -80,15 +84,38 @@ static const u32 nice_inv_weight[40] = {
 };
 
 struct weight {
-	u32 weight;		/* 3..88761, 1024 = nice 0 */
-	u32 inv;		/* 2^32 / weight */
+	u64 inv;		/* 2^32 / weight */
+	u32 weight;		/* 1024 = nice 0; of a task by itself 3..88761 */
+	u32 pad;
 };
+
+/*
+ * Weights that come from cgroups may be fractions: their inverse tells, while
+ * `weight`, rounded, is for what needs no such precision.
+ */
+#define WEIGHT_INV_MAX		(1ULL << 36)
+#define WEIGHT_INV_MIN		(1ULL << 5)
+
+static __always_inline struct weight vtime_weight_of(u64 inv)
+{
+	struct weight w = {};
+
+	if (inv > WEIGHT_INV_MAX)
+		inv = WEIGHT_INV_MAX;
+	if (inv < WEIGHT_INV_MIN)
+		inv = WEIGHT_INV_MIN;
+	w.inv = inv;
+	w.weight = (1ULL << 32) / inv;
+	if (!w.weight)
+		w.weight = 1;
+	return w;
+}
 
 /* @static_prio: 100 + nice + 20; anything else counts as the nearest nice. */
 static __always_inline struct weight vtime_weight(int static_prio, u32 policy)
 {
 	u32 index = static_prio < MAX_RT_PRIO ? 0 : static_prio - MAX_RT_PRIO;
-	struct weight w;
+	struct weight w = {};
 
 	if (policy == SCHED_IDLE) {
 		w.weight = IDLE_POLICY_WEIGHT;
@@ -103,10 +130,12 @@ static __always_inline struct weight vtime_weight(int static_prio, u32 policy)
 }
 
 /* Virtual time that @ns of CPU time are worth: ns * 1024 / weight. */
-static __always_inline u64 vtime_scale(u64 ns, u32 inv)
+static __always_inline u64 vtime_scale(u64 ns, u64 inv)
 {
-	if (ns > VTIME_MAX_CHARGE)
-		ns = VTIME_MAX_CHARGE;
+	u64 max = inv >> 31 ? VTIME_MAX_CHARGE_LIGHT : VTIME_MAX_CHARGE;
+
+	if (ns > max)
+		ns = max;
 	return (ns * inv) >> 22;
 }
 
@@ -146,7 +175,7 @@ static __always_inline s64 vtime_carry(u64 from, u64 to)
  * The credit in virtual time. Light tasks get no more of it than nice 0: 12 ms
  * of theirs would be seconds of the clock, and put them before everybody.
  */
-static __always_inline u64 vtime_credit(u64 credit, u32 inv)
+static __always_inline u64 vtime_credit(u64 credit, u64 inv)
 {
 	u64 scaled = vtime_scale(credit, inv);
 
@@ -164,8 +193,11 @@ static __always_inline u64 vtime_reweight(u64 v, u64 clock, struct weight from, 
 	s64 lag = (s64)(clock - vtime_bound(v, clock, bound, bound));
 	u64 size = lag < 0 ? -lag : lag;
 
-	/* bound <= 40 ms * 1024 / 3 < 2^34, weight < 2^17 */
-	size = size * from.weight / to.weight;
+	/* size < 2^40 / weight; light weights may be fractions, their inverses have digits to spare */
+	if (from.weight >= 16 && to.weight >= 16)
+		size = size * from.weight / to.weight;
+	else
+		size = size * ((to.inv >> 12) + 1) / ((from.inv >> 12) + 1);
 	return lag < 0 ? clock + size : clock - size;
 }
 

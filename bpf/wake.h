@@ -29,10 +29,12 @@
  */
 #define WAKE_REMOTE_COST (50 * NSEC_PER_USEC)
 
-/* SCHED_IDLE never interrupts anybody. */
+/* SCHED_IDLE never interrupts anybody, nor do tasks of a cgroup with cpu.idle. */
 static __always_inline bool is_background(struct task_ctx *t)
 {
-	return t->weight.weight == IDLE_POLICY_WEIGHT;
+	if (t->own.weight == IDLE_POLICY_WEIGHT)
+		return true;
+	return t->group && READ_HINT(group_state(t->group)->background);
 }
 
 static __always_inline bool is_owed(u64 v, u64 clock)

@@ -39,6 +39,7 @@ struct ask {
 	u64 slice;		/* the knob: 100 us .. 100 ms */
 	struct weight weight;
 	u32 level;		/* the policy's to change: kept with the task, starts at 0 */
+	u32 mixed;		/* > 0: tasks of other weights wait in the same queue */
 };
 
 /* A task that wakes against the one that runs. */

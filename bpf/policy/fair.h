@@ -9,7 +9,9 @@
  *
  * A task that uses its request up without sleeping is busy, and then asks for
  * a slice. Slices are equal in virtual time: a task of double weight gets
- * double the CPU time at a time, and all rotate at the same pace.
+ * double the CPU time at a time, and all rotate at the same pace. Where weights
+ * differ slices are half as long: a timer ends them in time there, so nobody
+ * is ever further ahead, or behind, than such a slice.
  */
 #ifndef FULCRUM_POLICY_FAIR_H
 #define FULCRUM_POLICY_FAIR_H
@@ -27,7 +29,8 @@ static __always_inline u64 fair_wakes(struct ask *a)
 
 static __always_inline u64 fair_used_up(struct ask *a)
 {
-	u64 request = a->slice * a->weight.weight / NICE_0_WEIGHT;
+	u64 slice = a->mixed ? a->slice / 2 : a->slice;
+	u64 request = slice * a->weight.weight / NICE_0_WEIGHT;
 
 	if (request < BUSY_REQUEST_MIN)
 		return BUSY_REQUEST_MIN;

@@ -214,6 +214,19 @@ fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, flags: u64, seq: u64
     if let Some(timeout_ms) = config.timeout_ms {
         ops.timeout_ms = timeout_ms;
     }
+    // Callbacks that this kernel doesn't know: cgroup_set_idle came with 6.19,
+    // and all of cgroups can be configured away.
+    for (callback, name) in [
+        (&mut ops.cgroup_init, "cgroup_init"),
+        (&mut ops.cgroup_exit, "cgroup_exit"),
+        (&mut ops.cgroup_move, "cgroup_move"),
+        (&mut ops.cgroup_set_weight, "cgroup_set_weight"),
+        (&mut ops.cgroup_set_idle, "cgroup_set_idle"),
+    ] {
+        if !compat::struct_has_field("sched_ext_ops", name).unwrap_or(false) {
+            *callback = ptr::null_mut();
+        }
+    }
     let start = ops.name.iter().position(|&c| c == 0).unwrap_or(0);
     let room = ops.name.len().saturating_sub(start + 1);
     let suffix = build_id::ops_version_suffix(crate::VERSION);

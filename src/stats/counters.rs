@@ -70,12 +70,16 @@ counters! {
     steal_misses,
     /// Tasks taken at a slice's end because they were owed more.
     exchanges,
+    /// Slices ended by the timer, where weights differ.
+    timer_ends,
     /// Tasks run out of turn because they had waited for seconds.
     rescues,
     /// Queued tasks moved because their CPU can't run them.
     rehomed,
     /// Wishes corrected because of affinity or an offline CPU.
     place_fixes,
+    /// cgroups that run with their parent's weight: too many, or too deep.
+    groups_without_slot,
     /// Changes of a task's CPU mask.
     affinity_changes,
     /// Virtual runtimes pulled back into their bounds.
