@@ -21,10 +21,40 @@
  */
 #define LONE_SLICE (20 * NSEC_PER_MSEC)
 
+/* Calls an idle CPU of the domain, each in turn, to look into @cpu's queue. */
+static __always_inline void pick_call_thief(s32 cpu)
+{
+	u64 idle = READ_HINT(cpu_domain(cpu)->idle);
+	struct cpu_state *c = cpu_state(cpu);
+	s32 thief;
+
+	WRITE_HINT(c->thief_missed, 0);
+	if (!idle)
+		return;
+	c->thief_turn = next_bit(idle, c->thief_turn);
+	thief = domain_cpu(cpu_topology(cpu)->domain, c->thief_turn);
+	WRITE_HINT(cpu_state(thief)->pull_from, cpu + 1);
+	stat_inc(idle_kicks);
+	kf_kick(thief, KENUM(scx_kick_flags, SCX_KICK_IDLE));
+}
+
+/*
+ * We were called for a task of our own queue and took one, maybe another that
+ * came in between and was due earlier: the call is passed on.
+ */
+static __always_inline void pick_pass_on(s32 cpu)
+{
+	WRITE_HINT(cpu_state(cpu)->pull_from, 0);
+	if (recheck_work(cpu))
+		pick_call_thief(cpu);
+}
+
 static __always_inline bool pick_own(s32 cpu)
 {
 	if (kf_move_to_local(cpu_queue(cpu))) {
 		stat_inc(own_moves);
+		if (READ_HINT(cpu_state(cpu)->pull_from) == cpu + 1)
+			pick_pass_on(cpu);
 		return true;
 	}
 	if (READ_HINT(cpu_state(cpu)->has_work))
@@ -140,23 +170,6 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 	       policy_gives_way(knobs.policy, head, t->deadline);
 }
 
-/* A thief looked here before the task had arrived, and may have gone idle. */
-static __always_inline void pick_call_thief(s32 cpu)
-{
-	u64 idle = READ_HINT(cpu_domain(cpu)->idle);
-	struct cpu_state *c = cpu_state(cpu);
-	s32 thief;
-
-	WRITE_HINT(c->thief_missed, 0);
-	if (!idle)
-		return;
-	c->thief_turn = next_bit(idle, c->thief_turn);
-	thief = domain_cpu(cpu_topology(cpu)->domain, c->thief_turn);
-	WRITE_HINT(cpu_state(thief)->pull_from, cpu + 1);
-	stat_inc(idle_kicks);
-	kf_kick(thief, KENUM(scx_kick_flags, SCX_KICK_IDLE));
-}
-
 static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 {
 	s32 cpu = kf_task_cpu(p);
@@ -166,7 +179,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	if (!recheck_work(cpu))
 		queue_clock_advance(cpu, t->vruntime);
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))
-		pick_call_thief(cpu);
+		pick_call_thief(cpu);	/* it looked before the task had arrived */
 	group_tick(cpu);
 	if (pick_wants_tick_end(t, cpu)) {
 		stat_inc(tick_ends);

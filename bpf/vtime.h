@@ -45,7 +45,7 @@
 #define VTIME_DEBT		(20 * NSEC_PER_MSEC)
 
 /* Clocks that differ by less are treated as one. */
-#define VTIME_DRIFT		(5 * NSEC_PER_MSEC)
+#define VTIME_DRIFT		(12 * NSEC_PER_MSEC)
 
 /*
  * Wider, for a task that starts to run: beyond it, and twice the drift, v must

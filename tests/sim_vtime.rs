@@ -22,7 +22,7 @@ fn weights_are_the_kernels_and_their_inverses_fit() {
         let found = weight(index as i32 - 20);
         assert_eq!(found.weight, expected);
         let exact = (1u64 << 32) as f64 / f64::from(expected);
-        assert!((f64::from(found.inv) / exact - 1.0).abs() < 1e-4);
+        assert!((found.inv as f64 / exact - 1.0).abs() < 1e-4);
     }
     let idle = (Variant::lease().arithmetic().weight)(120, 5);
     assert_eq!((idle.weight, idle.inv), (3, 1_431_655_765));
@@ -69,7 +69,7 @@ proptest! {
         let variant = Variant::lease();
         let carry = variant.arithmetic().carry;
         let to = from.wrapping_add_signed(apart);
-        let drift = 5 * MS as i64;
+        let drift = 12 * MS as i64;
         let expected = apart - apart.clamp(-drift, drift);
         prop_assert_eq!(carry(from, to), expected);
         prop_assert_eq!(carry(to, from), -expected);
@@ -85,7 +85,10 @@ proptest! {
         let after = (variant.arithmetic().reweight)(v, clock, from, to);
         let found = clock.wrapping_sub(after) as i64 as f64;
         let expected = lag as f64 * f64::from(from.weight) / f64::from(to.weight);
-        prop_assert!((found - expected).abs() <= 1.0, "{found} {expected}");
+        // Below weight 16 the inverses are used, with 16 binary digits.
+        let light = from.weight.min(to.weight) < 16;
+        let error = if light { expected.abs() * 1e-4 } else { 0.0 };
+        prop_assert!((found - expected).abs() <= error + 1.0, "{found} {expected}");
     }
 
     #[test]

@@ -472,6 +472,8 @@ extern "C" fn reset() {}
 
 extern "C" fn set_kernel(_release: u32) {}
 
+extern "C" fn fire_timer(_: *mut std::ffi::c_void) {}
+
 extern "C" fn view_task(_: *mut KTask, _: *mut TaskView) {}
 
 /// The scheduler, as the machine takes it. Its structs stay allocated.
@@ -490,6 +492,7 @@ pub fn variant() -> Variant {
         reset,
         set_kernel,
         view_task,
+        fire_timer,
         arithmetic: std::ptr::null(),
         kfunc_names: std::ptr::null(),
         nr_kfuncs: 0,

@@ -5,6 +5,7 @@
 //! scheduler's own structs (`cpu_state` and the like) come from the skeleton.
 
 use std::cell::UnsafeCell;
+use std::ffi::c_void;
 
 pub use super::mask::{CpuMask, MASK_WORDS};
 pub use crate::kernel::skeleton::types::{cpu_state, domain_state, knobs, topology};
@@ -330,6 +331,7 @@ pub struct KernelTable {
     pub online: extern "C" fn() -> *const CpuMask,
     pub any_and: extern "C" fn(*const CpuMask, *const CpuMask) -> u32,
     pub pause: extern "C" fn(),
+    pub start_timer: extern "C" fn(*mut c_void, u64),
 }
 
 /// How many kernel functions `SIM_KFUNCS` lists.
@@ -411,10 +413,12 @@ pub struct TaskView {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight {
+    /// 2^32 / weight.
+    pub inv: u64,
     /// 1024 = nice 0.
     pub weight: u32,
-    /// 2^32 / weight.
-    pub inv: u32,
+    /// Always 0.
+    pub pad: u32,
 }
 
 /// `struct ask`: what a policy is asked.
@@ -456,7 +460,7 @@ pub mod moment {
 #[allow(missing_docs)]
 pub struct Arithmetic {
     pub weight: extern "C" fn(i32, u32) -> Weight,
-    pub scale: extern "C" fn(u64, u32) -> u64,
+    pub scale: extern "C" fn(u64, u64) -> u64,
     pub before: extern "C" fn(u64, u64) -> bool,
     pub max: extern "C" fn(u64, u64) -> u64,
     pub bound: extern "C" fn(u64, u64, u64, u64) -> u64,
@@ -489,6 +493,8 @@ pub struct RawVariant {
     pub set_kernel: unsafe extern "C" fn(u32),
     /// Shows what the scheduler keeps of a task.
     pub view_task: unsafe extern "C" fn(*mut KTask, *mut TaskView),
+    /// Calls a timer's callback.
+    pub fire_timer: unsafe extern "C" fn(*mut c_void),
     /// The pure arithmetic.
     pub arithmetic: *const Arithmetic,
     /// Names of the kernel functions.

@@ -4,6 +4,7 @@
 //! scheduler.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::dsq::TaskId;
@@ -58,6 +59,7 @@ pub(super) const TABLE: *const KernelTable = &KernelTable {
     online,
     any_and,
     pause,
+    start_timer,
 };
 
 extern "C" fn create_dsq(id: u64, _node: i32) -> i32 {
@@ -164,6 +166,10 @@ extern "C" fn online() -> *const CpuMask {
 
 extern "C" fn pause() {
     machine().interleave();
+}
+
+extern "C" fn start_timer(timer: *mut c_void, ns: u64) {
+    machine().start_timer(timer, ns);
 }
 
 extern "C" fn any_and(a: *const CpuMask, b: *const CpuMask) -> u32 {

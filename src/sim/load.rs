@@ -35,6 +35,7 @@ impl Machine {
             cpus,
             tasks: Tasks::default(),
             cgroups: super::cgroups::Cgroups::default(),
+            timers: HashMap::new(),
             idle_task: TaskCell::new(u32::MAX, &online),
             online: Box::new(online),
             idle: IdleMasks::new(&cfg.topology),

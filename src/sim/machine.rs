@@ -87,6 +87,8 @@ pub enum Happening {
     /// A wakeup that had to wait for the task's CPU to let go of it: task,
     /// wake flags, waker's CPU.
     WakeAgain(TaskId, u64, usize),
+    /// A timer of the scheduler's, armed on `cpu`, if its count stands.
+    SchedTimer(usize, usize, u64),
     /// A kick reaches `cpu`.
     Kick(usize, u64),
     /// A higher class takes `cpu` for that long.
@@ -200,6 +202,8 @@ pub struct Machine {
     /// Figures of the run.
     pub stats: Stats,
     pub(super) audit: super::audit::Audit,
+    /// How often each timer of the scheduler's, by address, was started.
+    pub(super) timers: HashMap<usize, u64>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -254,6 +258,7 @@ impl Machine {
             Happening::Resched(cpu)
             | Happening::Tick(cpu)
             | Happening::WorkDone(cpu, _)
+            | Happening::SchedTimer(cpu, ..)
             | Happening::Kick(cpu, _)
             | Happening::HigherStart(cpu, _)
             | Happening::HigherEnd(cpu)
@@ -285,6 +290,7 @@ impl Machine {
             Happening::Timer(task, count) => self.timer(task, count),
             Happening::Activate(task, cpu, flags, waker) => self.activate(task, cpu, flags, waker),
             Happening::WakeAgain(task, flags, waker) => self.wake_again(task, flags, waker),
+            Happening::SchedTimer(cpu, timer, count) => self.sched_timer(cpu, timer, count),
             Happening::Kick(cpu, flags) => self.kicked(cpu, flags),
             Happening::HigherStart(cpu, time) => self.higher_start(cpu, time),
             Happening::HigherEnd(cpu) => self.higher_end(cpu),

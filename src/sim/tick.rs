@@ -1,8 +1,11 @@
-//! The running task's clock: when its work is done, and the tick.
+//! The running task's clock: when its work is done, the tick, and the timers
+//! that the scheduler starts itself.
+
+use std::ffi::c_void;
 
 use super::config::TICK;
 use super::dsq::TaskId;
-use super::machine::{Curr, Happening, Machine};
+use super::machine::{Curr, Happening, Machine, Op};
 
 impl Machine {
     /// When the running task will have done its work.
@@ -11,6 +14,30 @@ impl Machine {
         let done = self.cpus[cpu].work_start.max(self.now) + self.tasks[task].remaining;
         let generation = self.cpus[cpu].generation;
         self.push(done, Happening::WorkDone(cpu, generation));
+    }
+
+    /// `bpf_timer_start()`, pinned: starting it again replaces the last start.
+    pub(super) fn start_timer(&mut self, timer: *mut c_void, ns: u64) {
+        let count = self.timers.entry(timer as usize).or_default();
+        *count += 1;
+        let what = Happening::SchedTimer(self.ctx.cpu, timer as usize, *count);
+        let (first, last) = self.cfg.costs.ipi;
+        let late = self.rng.range(first, last);
+        self.push(self.now + ns + late, what);
+    }
+
+    /// A soft interrupt: no run queue is locked.
+    pub(super) fn sched_timer(&mut self, cpu: usize, timer: usize, count: u64) {
+        if self.timers.get(&timer) != Some(&count) {
+            return;
+        }
+        let fire = self.variant.raw().fire_timer;
+        self.interrupt(cpu, |m| {
+            let ctx = m.context(Op::Rest, cpu, None);
+            // SAFETY: the address came from start_timer; the scheduler's maps
+            // live as long as the machine.
+            m.call(ctx, |_| unsafe { fire(timer as *mut c_void) });
+        });
     }
 
     pub(super) fn arm_tick(&mut self, cpu: usize) {

@@ -152,10 +152,56 @@ static inline void sim_maps_reset(void)
 })
 #define sim_max_entries(map) (sizeof(*(map)->max_entries) / sizeof(int))
 
-#define bpf_map_lookup_elem(map, key) sim_hash_lookup(map, sim_key(map, key))
-#define bpf_map_update_elem(map, key, value, flags)			\
-	sim_hash_update(map, sim_key(map, key), value, sizeof(*(map)->value), flags,	\
+#define sim_map_type(map) (sizeof(*(map)->type) / sizeof(int))
+
+/* An array's elements exist from the start, as zeroes: here from the first look. */
+static inline void *sim_array_lookup(const void *map, u64 key, u64 size, u64 max_entries)
+{
+	struct sim_element **at = sim_hash_find(map, key);
+
+	if (!*at && key < max_entries) {
+		*at = __builtin_calloc(1, sizeof(**at) + size);
+		if (!*at)
+			return NULL;
+		(*at)->map = map;
+		(*at)->key = key;
+		(*at)->size = size;
+	}
+	return *at ? (*at)->value : NULL;
+}
+
+#define bpf_map_lookup_elem(map, k)					\
+	((typeof((map)->value))(sim_map_type(map) == BPF_MAP_TYPE_ARRAY ?	\
+		sim_array_lookup(map, sim_key(map, k), sizeof(*(map)->value),	\
+				 sim_max_entries(map)) :		\
+		sim_hash_lookup(map, sim_key(map, k))))
+#define bpf_map_update_elem(map, k, from, flags)				\
+	sim_hash_update(map, sim_key(map, k), from, sizeof(*(map)->value), flags,	\
 			sim_max_entries(map))
-#define bpf_map_delete_elem(map, key) sim_hash_delete(map, sim_key(map, key))
+#define bpf_map_delete_elem(map, k) sim_hash_delete(map, sim_key(map, k))
+
+/* Timers lie at the start of an array's element. */
+static inline long bpf_timer_init(struct bpf_timer *timer, void *map, u64 flags)
+{
+	timer->map = map;
+	return 0;
+}
+
+#define bpf_timer_set_callback(timer, function)				\
+	((timer)->callback = (typeof((timer)->callback))(function), 0)
+
+static inline long bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags)
+{
+	world.kernel->start_timer(timer, ns);
+	return 0;
+}
+
+static inline void sim_fire_timer(struct bpf_timer *timer)
+{
+	struct sim_element *element = (void *)((char *)timer - __builtin_offsetof(struct sim_element, value));
+	u32 key = element->key;
+
+	timer->callback(timer->map, &key, timer);
+}
 
 #endif /* FULCRUM_SIM_MAPS_H */

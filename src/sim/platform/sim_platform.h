@@ -38,6 +38,9 @@ enum { false = 0, true = 1 };
 #define SEC(name)
 
 #define BPF_MAP_TYPE_HASH 1
+#define BPF_MAP_TYPE_ARRAY 2
+#define BPF_F_TIMER_CPU_PIN 2
+#define CLOCK_MONOTONIC 1
 #define BPF_MAP_TYPE_TASK_STORAGE 29
 #define BPF_F_NO_PREALLOC 1
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
@@ -150,6 +153,11 @@ struct scx_bpf_select_cpu_and_args {
 	s32 prev_cpu;
 	u64 wake_flags;
 	u64 flags;
+};
+
+struct bpf_timer {
+	void *map;
+	int (*callback)(void *map, void *key, void *value);
 };
 
 struct bpf_iter_scx_dsq {
@@ -270,6 +278,7 @@ struct sim_kernel {
 	const struct cpumask *(*online)(void);
 	u32 (*any_and)(const struct cpumask *a, const struct cpumask *b);
 	void (*pause)(void);		/* other CPUs may act in between */
+	void (*start_timer)(struct bpf_timer *timer, u64 ns);
 };
 
 /* What the engine sets before it calls, and reads afterwards. */

@@ -20,7 +20,7 @@ struct sim_task_view {
 /* vtime.h and the policies, for tests of the arithmetic alone. */
 struct sim_arithmetic {
 	struct weight (*weight)(int static_prio, u32 policy);
-	u64 (*scale)(u64 ns, u32 inv);
+	u64 (*scale)(u64 ns, u64 inv);
 	bool (*before)(u64 a, u64 b);
 	u64 (*max)(u64 a, u64 b);
 	u64 (*bound)(u64 v, u64 clock, u64 behind, u64 ahead);
@@ -42,6 +42,7 @@ struct sim_variant {
 	void (*reset)(void);
 	void (*set_kernel)(u32 release);
 	void (*view_task)(struct task_struct *p, struct sim_task_view *view);
+	void (*fire_timer)(struct bpf_timer *timer);
 	const struct sim_arithmetic *arithmetic;
 	const char *const *kfunc_names;
 	u32 nr_kfuncs;
@@ -130,7 +131,7 @@ static struct weight a_weight(int static_prio, u32 policy)
 	return vtime_weight(static_prio, policy);
 }
 
-static u64 a_scale(u64 ns, u32 inv)
+static u64 a_scale(u64 ns, u64 inv)
 {
 	return vtime_scale(ns, inv);
 }
@@ -204,6 +205,7 @@ const struct sim_variant SIM_EXPORT = {
 	.reset = sim_reset,
 	.set_kernel = sim_set_kernel,
 	.view_task = sim_view_task,
+	.fire_timer = sim_fire_timer,
 	.arithmetic = &arithmetic,
 	.kfunc_names = kfunc_names,
 	.nr_kfuncs = SIM_NR_KFUNCS,
