@@ -55,6 +55,8 @@ struct {
 
 static __always_inline struct group_state *group_state(u32 slot)
 {
+	/* Else the compiler, knowing the range better, drops the mask that the verifier needs. */
+	barrier_var(slot);
 	return &groups[slot & GROUP_MASK];
 }
 
@@ -100,13 +102,15 @@ static __always_inline u32 group_weight(u32 cpu_weight, bool idle)
 
 static __always_inline u32 group_free_slot(void)
 {
-	u32 i;
+	u32 free = 0, i;
 
 	bounded_for(i, 1, FULCRUM_MAX_GROUPS) {
-		if (!groups[i & GROUP_MASK].id)
-			return i & GROUP_MASK;
+		if (!group_state(i)->id) {
+			free = i;
+			break;
+		}
 	}
-	return 0;
+	return free;
 }
 
 /* What a cgroup costs of which nothing has been seen: one nice-0 task in it. */

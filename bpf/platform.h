@@ -14,6 +14,8 @@
 #ifdef FULCRUM_SIM
 #include "sim_platform.h"
 
+#define barrier_var(var) ((void)(var))
+
 /* Nobody listens in the simulator. */
 #define RING_BUFFER(name, bytes) static const u8 name
 #define ring_output(ring, record, size) ((void)(ring), (void)(record), (void)(size))
