@@ -8,7 +8,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn run(arguments: &[&str], file: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fulcrum-work"))
@@ -63,6 +64,24 @@ fn committed() -> Vec<PathBuf> {
     files
 }
 
+/// Whether this machine has what a file with cgroups needs.
+fn has_cgroups() -> bool {
+    let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
+    let ours = fs::metadata("/sys/fs/cgroup/cgroup.procs").is_ok_and(|file| {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        // SAFETY: no preconditions.
+        file.uid() == unsafe { libc::geteuid() } && file.permissions().mode() & 0o200 != 0
+    });
+    ours && controllers.is_ok_and(|text| text.split_whitespace().any(|word| word == "cpu"))
+}
+
+/// The cgroups that a run with this process id would have left.
+fn left_behind(pid: u32) -> bool {
+    Path::new("/sys/fs/cgroup")
+        .join(format!("fulcrum-run.{pid}"))
+        .exists()
+}
+
 fn here() -> usize {
     std::thread::available_parallelism().unwrap().get()
 }
@@ -80,6 +99,11 @@ fn every_committed_file_that_fits_reports_every_group() {
                     .any(|word| line.contains(word)),
                 "{line}"
             );
+            continue;
+        }
+        if !scenario.workload.cgroups.is_empty() && !has_cgroups() {
+            let line = refusal(&[], &file);
+            assert!(line.contains("cgroup2"), "{line}");
             continue;
         }
         let report = report(&["--seconds", "0.3"], &file);
@@ -233,4 +257,54 @@ fn what_cannot_run_is_one_line() {
     assert!(line.contains("this machine has"), "{line}");
     let line = refusal(&[], Path::new("/nonexistent.json"));
     assert!(line.contains("/nonexistent.json"), "{line}");
+}
+
+#[test]
+fn cgroups_are_made_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let groups = r#"{"name": "a", "cgroup": "x/y", "does": {"hog": {}}},
+        {"name": "b", "cgroup": "z", "does": {"fork_storm": {"every_us": 3000, "child_us": 50}}}"#;
+    let more = r#", "cgroups": [{"path": "x", "weight": 300}, {"path": "x/y"}, {"path": "z"}],
+        "changes": [{"at_us": 50000, "cgroup": "x", "weight": 50}, {"at_us": 60000, "move": "a", "to": "z"}]"#;
+    let path = file(&folder, groups, more);
+    if !has_cgroups() {
+        let line = refusal(&[], &path);
+        assert!(line.contains("cgroup2"), "{line}");
+        return;
+    }
+    let child = Command::new(env!("CARGO_BIN_EXE_fulcrum-work"))
+        .args(["run", "--json", "--seconds", "0.3"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(!left_behind(pid));
+}
+
+#[test]
+fn a_signal_ends_it_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, r#"{"name": "a", "does": {"hog": {}}}"#, "");
+    let child = Command::new(env!("CARGO_BIN_EXE_fulcrum-work"))
+        .args(["run", "--seconds", "600"])
+        .arg(&path)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    // It has threads: it takes signals by then.
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
+    while threads() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(pid as i32, libc::SIGTERM) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("stopped by signal 15"), "{text}");
+    assert!(!left_behind(pid));
 }

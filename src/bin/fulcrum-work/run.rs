@@ -8,6 +8,7 @@
 
 mod actor;
 mod bell;
+mod cgroups;
 mod compare;
 mod page;
 mod report;
@@ -17,7 +18,8 @@ mod stage;
 use crate::burn::Rate;
 use crate::clock;
 use crate::cpus::{self, CpuList};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use cgroups::Tree;
 use clap::Args;
 use scx_fulcrum::sim::config::Faults;
 use scx_fulcrum::sim::workload::file::Scenario;
@@ -63,11 +65,18 @@ pub fn run(args: &RunArgs, rate: Rate) -> Result<RunReport> {
     let scenario = load(args)?;
     let machine = machine(args, &scenario)?;
     let workload = &scenario.workload;
-    let stage = Stage::build(workload, scenario.config.seed, rate, &machine);
+    let tree = match workload.cgroups.as_slice() {
+        [] => None,
+        cgroups => Some(Tree::make(cgroups).with_context(|| args.file.display().to_string())?),
+    };
+    let stage = Stage::build(workload, scenario.config.seed, rate, &machine, tree);
     let played = play(&stage, scenario.duration);
     let ended = stage.close();
-    played?;
+    let removed = stage.tree.as_ref().map_or(Ok(()), Tree::remove);
+    // Why a thread stopped it says more than that it was stopped.
     ended?;
+    played?;
+    removed?;
     Ok(RunReport::new(&scenario, &stage))
 }
 
@@ -94,9 +103,6 @@ fn load(args: &RunArgs) -> Result<Scenario> {
             "{place}: {:?} are kernel threads, which no program can make",
             group.name
         );
-    }
-    if !scenario.workload.cgroups.is_empty() {
-        bail!("{place}: cgroups: they are only simulated so far");
     }
     let threads = threads(&scenario.workload);
     if threads > MAX_THREADS {
@@ -126,14 +132,53 @@ fn machine(args: &RunArgs, scenario: &Scenario) -> Result<Vec<usize>> {
 
 /// From the first thread to the readings at the end.
 fn play(stage: &Arc<Stage>, duration: u64) -> Result<()> {
+    let signals = Signals::block();
     let actors = actor::cast(stage)?;
-    let sources = source::start(stage)?;
-    stage.await_ready(actors + sources)?;
+    let helpers = source::start(stage)? + cgroups::start_changes(stage)?;
+    stage.await_ready(actors + helpers)?;
     // After the actors' threads were made: they would inherit it.
     cpus::become_observer();
     let start = clock::now() + SETTLE_NS;
     stage.open(start, start + duration);
-    clock::sleep_until(start + duration);
+    signals.sleep_until(start + duration)?;
     stage.read_clocks();
     Ok(())
+}
+
+/// The signals that end a run early, and yet in order.
+struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// Keeps them from this thread and from those that it will start.
+    fn block() -> Self {
+        // SAFETY: the set is initialised before it is used; plain calls on it.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            Self(set)
+        }
+    }
+
+    /// Sleeps; an error if one comes.
+    fn sleep_until(&self, due: u64) -> Result<()> {
+        loop {
+            let left = due.saturating_sub(clock::now());
+            if left == 0 {
+                return Ok(());
+            }
+            let left = libc::timespec {
+                tv_sec: (left / 1_000_000_000) as libc::time_t,
+                tv_nsec: (left % 1_000_000_000) as libc::c_long,
+            };
+            // SAFETY: set and time are valid; nobody wants the details.
+            let signal = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &left) };
+            if signal > 0 {
+                bail!("stopped by signal {signal}");
+            }
+        }
+    }
 }

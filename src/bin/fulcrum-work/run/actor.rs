@@ -65,11 +65,7 @@ impl Actor {
 
     /// A thread that was there before the start.
     fn enter(&mut self, start: u64) {
-        let prepared = match self.stage.groups.get(self.group) {
-            Some(cast) => prepare(cast),
-            None => Ok(()),
-        };
-        if let Err(error) = prepared {
+        if let Err(error) = self.prepare() {
             self.stage.fail(format!("{error:#}"));
         }
         self.stage.is_ready();
@@ -81,7 +77,17 @@ impl Actor {
         self.live(start);
     }
 
-    /// One that another has started.
+    fn prepare(&self) -> Result<()> {
+        let Some(cast) = self.stage.groups.get(self.group) else {
+            return Ok(());
+        };
+        if let Some(tree) = &self.stage.tree {
+            tree.admit(0, cast.spec.cgroup)?;
+        }
+        prepare(cast)
+    }
+
+    /// One that another has started, in its cgroup.
     fn enter_forked(&mut self, parent: usize, forked: u64) {
         let groups = &self.stage.groups;
         if let (Some(cast), Some(parent)) = (groups.get(self.group), groups.get(parent))

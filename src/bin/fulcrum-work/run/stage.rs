@@ -3,13 +3,14 @@
 //! clock, the figures, and when it is over.
 
 use super::bell::{Bell, Ring, futex};
+use super::cgroups::Tree;
 use crate::burn::Rate;
 use crate::clock;
 use crate::cpus::CpuList;
 use anyhow::{Result, bail};
 use scx_fulcrum::sim::stats::GroupStats;
 use scx_fulcrum::sim::workload::program::{Channel, Mutex as Handover, Step};
-use scx_fulcrum::sim::workload::{Group, Source, Workload};
+use scx_fulcrum::sim::workload::{Change, Group, Source, Workload};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -49,6 +50,9 @@ struct Line {
 pub struct Stage {
     pub groups: Vec<Cast>,
     pub sources: Vec<Source>,
+    pub changes: Vec<Change>,
+    /// None: the file has no cgroups.
+    pub tree: Option<Tree>,
     pub seed: u64,
     pub rate: Rate,
     channels: Vec<Line>,
@@ -97,7 +101,13 @@ fn cpus(group: &Group, machine: &[usize]) -> Option<CpuList> {
 }
 
 impl Stage {
-    pub fn build(workload: &Workload, seed: u64, rate: Rate, machine: &[usize]) -> Arc<Self> {
+    pub fn build(
+        workload: &Workload,
+        seed: u64,
+        rate: Rate,
+        machine: &[usize],
+        tree: Option<Tree>,
+    ) -> Arc<Self> {
         let sync = sync_channels(workload);
         let waits = |group: &Group| {
             group.steps.iter().any(|step| match step {
@@ -126,6 +136,8 @@ impl Stage {
         Arc::new(Self {
             groups: groups.collect(),
             sources: workload.sources.clone(),
+            changes: workload.changes.clone(),
+            tree,
             seed,
             rate,
             channels: channels.collect(),
@@ -183,6 +195,9 @@ impl Stage {
     pub fn fail(&self, why: impl ToString) {
         lock(&self.problem).get_or_insert(why.to_string());
         self.over.store(true, Release);
+        // The main thread sleeps until the end or a signal.
+        // SAFETY: plain system calls; all our threads block this signal.
+        unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
     }
 
     pub fn is_ready(&self) {
@@ -268,6 +283,14 @@ impl Stage {
             Some(why) => bail!(why),
             None => Ok(()),
         }
+    }
+
+    /// The threads of these groups that have begun.
+    pub fn threads(&self, groups: &[usize]) -> Vec<libc::pid_t> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let members = slots.iter().filter(|slot| groups.contains(&slot.group));
+        let threads = members.map(|slot| slot.thread.load(Acquire));
+        threads.filter(|thread| *thread != 0).collect()
     }
 
     // What programs do to one another.
