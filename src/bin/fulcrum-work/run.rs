@@ -90,9 +90,6 @@ fn load(args: &RunArgs) -> Result<Scenario> {
         scenario.config.seed = seed;
     }
     let place = args.file.display();
-    if !scenario.workload.cgroups.is_empty() || !scenario.workload.changes.is_empty() {
-        bail!("{place}: cgroups: real threads run without; remove them or use the simulator");
-    }
     if scenario.config.faults != Faults::default() || scenario.config.storage_fails_one_in > 0 {
         bail!(
             "{place}: faults: a real kernel can't be told to fail; remove them or use the simulator"
