@@ -122,15 +122,10 @@ s32 STRUCT_OP(fulcrum_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 {
 	struct task_ctx *t = task_ctx(p);
 
-	return t ? wake_select(p, t, prev_cpu, wake_flags) : prev_cpu;
-}
-
-void STRUCT_OP(fulcrum_runnable, struct task_struct *p, u64 enq_flags)
-{
-	struct task_ctx *t = task_ctx(p);
-
-	if (t)
-		life_runnable(p, t, enq_flags);
+	if (!t)
+		return prev_cpu;
+	life_wakes(t);
+	return wake_select(p, t, prev_cpu, wake_flags);
 }
 
 void STRUCT_OP(fulcrum_enqueue, struct task_struct *p, u64 enq_flags)
@@ -142,7 +137,9 @@ void STRUCT_OP(fulcrum_enqueue, struct task_struct *p, u64 enq_flags)
 		offer_to_idle(p, place(p, NULL, cpu, enq_flags));
 		return;
 	}
-	task_event(p, t, EV_ENQUEUE);
+	if (enq_flags & KENUM(scx_enq_flags, SCX_ENQ_WAKEUP))
+		life_wakes(t);
+	life_queued(p, t);
 	if (must_stay(p))
 		place_staying(p, t, cpu, enq_flags);
 	else if (t->origin != FROM_SLICE_END)
@@ -187,14 +184,6 @@ void STRUCT_OP(fulcrum_stopping, struct task_struct *p, bool runnable)
 
 	if (t)
 		life_stopping(p, t, runnable);
-}
-
-void STRUCT_OP(fulcrum_quiescent, struct task_struct *p, u64 deq_flags)
-{
-	struct task_ctx *t = task_ctx(p);
-
-	if (t)
-		life_quiescent(p, t, deq_flags);
 }
 
 void STRUCT_OP(fulcrum_disable, struct task_struct *p)
@@ -249,14 +238,12 @@ struct sched_ext_ops fulcrum_ops = {
 	.cgroup_move	= (void *)fulcrum_cgroup_move,
 	.set_cpumask	= (void *)fulcrum_set_cpumask,
 	.select_cpu	= (void *)fulcrum_select_cpu,
-	.runnable	= (void *)fulcrum_runnable,
 	.enqueue	= (void *)fulcrum_enqueue,
 	.dispatch	= (void *)fulcrum_dispatch,
 	.running	= (void *)fulcrum_running,
 	.tick		= (void *)fulcrum_tick,
 	.yield		= (void *)fulcrum_yield,
 	.stopping	= (void *)fulcrum_stopping,
-	.quiescent	= (void *)fulcrum_quiescent,
 	.disable	= (void *)fulcrum_disable,
 	.exit_task	= (void *)fulcrum_exit_task,
 	.dump		= (void *)fulcrum_dump,

@@ -36,11 +36,23 @@ static __always_inline void life_wait_ends(struct task_ctx *t, struct cpu_state 
 		c->stats.wait_max_ns = waited;
 }
 
-static __always_inline void life_runnable(struct task_struct *p, struct task_ctx *t, u64 enq_flags)
+/*
+ * It has slept, and wakes: what it used in between says what it will ask for.
+ * Called by whichever comes first, select_cpu or enqueue.
+ */
+static __always_inline void life_wakes(struct task_ctx *t)
 {
-	task_event(p, t, EV_RUNNABLE);
-	if (enq_flags & KENUM(scx_enq_flags, SCX_ENQ_WAKEUP))
-		stat_inc(wakeups);
+	if (t->state != TASK_BLOCKED || t->origin != FROM_SLICE_END)
+		return;
+	t->origin = FROM_SLEEP;
+	t->burst_estimate = ask_burst(t->burst_estimate, t->burst);
+	t->burst = 0;
+	stat_inc(wakeups);
+}
+
+static __always_inline void life_queued(struct task_struct *p, struct task_ctx *t)
+{
+	task_event(p, t, EV_QUEUED);
 	life_waits(t);
 }
 
@@ -91,17 +103,6 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 	WRITE_HINT(c->slice_end, 0);
 	if (runnable)
 		life_waits(t);
-}
-
-static __always_inline void life_quiescent(struct task_struct *p, struct task_ctx *t, u64 deq_flags)
-{
-	task_event(p, t, EV_QUIESCENT);
-	if (!(deq_flags & KENUM(scx_deq_flags, SCX_DEQ_SLEEP)))
-		return;
-	t->waiting_since = 0;
-	t->origin = FROM_SLEEP;
-	t->burst_estimate = ask_burst(t->burst_estimate, t->burst);
-	t->burst = 0;
 }
 
 /*

@@ -9,18 +9,18 @@
  *
  *	event		from			to
  *	enable		created			blocked
- *	runnable	blocked			queued
- *	enqueue		queued			queued
- *	running		queued			running
+ *	queued		blocked, queued		queued
+ *	running		blocked, queued		running
  *	preempted	running			queued
- *	leaving		running			leaving
- *	quiescent	queued, leaving		blocked
- *	disable		blocked			created
+ *	leaving		running			blocked
+ *	disable		blocked, queued		created
  *	exit		created, blocked	exited
  *
- * "preempted" is ops.stopping() of a task that stays runnable, "leaving" of
- * one that does not. The kernel moves a queued task to another CPU without
- * quiescent and runnable: only enqueue is called again.
+ * "queued" is an insertion, "preempted" ops.stopping() of a task that stays
+ * runnable, "leaving" of one that does not: it sleeps, or one of its attributes
+ * changes and it is queued again at once. A task runs from "blocked" if the
+ * kernel placed it by itself (bypass, a CPU going offline). ops.runnable() and
+ * ops.quiescent() would tell more, and cost two more calls a wakeup.
  *
  * A missing context is never an error: such a task runs with defaults.
  */
@@ -36,17 +36,14 @@ enum task_state {
 	TASK_BLOCKED,
 	TASK_QUEUED,
 	TASK_RUNNING,
-	TASK_LEAVING,
 };
 
 enum task_event {
 	EV_ENABLE,
-	EV_RUNNABLE,
-	EV_ENQUEUE,
+	EV_QUEUED,
 	EV_RUNNING,
 	EV_PREEMPTED,
 	EV_LEAVING,
-	EV_QUIESCENT,
 	EV_DISABLE,
 	EV_EXIT,
 };
@@ -119,13 +116,11 @@ static __always_inline u32 task_event_from(enum task_event event)
 {
 	switch (event) {
 	case EV_ENABLE:		return ONE(TASK_CREATED);
-	case EV_RUNNABLE:	return ONE(TASK_BLOCKED);
-	case EV_ENQUEUE:	return ONE(TASK_QUEUED);
-	case EV_RUNNING:	return ONE(TASK_QUEUED);
+	case EV_QUEUED:		return ONE(TASK_BLOCKED) | ONE(TASK_QUEUED);
+	case EV_RUNNING:	return ONE(TASK_BLOCKED) | ONE(TASK_QUEUED);
 	case EV_PREEMPTED:	return ONE(TASK_RUNNING);
 	case EV_LEAVING:	return ONE(TASK_RUNNING);
-	case EV_QUIESCENT:	return ONE(TASK_QUEUED) | ONE(TASK_LEAVING);
-	case EV_DISABLE:	return ONE(TASK_BLOCKED);
+	case EV_DISABLE:	return ONE(TASK_BLOCKED) | ONE(TASK_QUEUED);
 	case EV_EXIT:		return ONE(TASK_CREATED) | ONE(TASK_BLOCKED);
 	}
 	return 0;
@@ -135,12 +130,10 @@ static __always_inline enum task_state task_event_to(enum task_event event)
 {
 	switch (event) {
 	case EV_ENABLE:		return TASK_BLOCKED;
-	case EV_RUNNABLE:	return TASK_QUEUED;
-	case EV_ENQUEUE:	return TASK_QUEUED;
+	case EV_QUEUED:		return TASK_QUEUED;
 	case EV_RUNNING:	return TASK_RUNNING;
 	case EV_PREEMPTED:	return TASK_QUEUED;
-	case EV_LEAVING:	return TASK_LEAVING;
-	case EV_QUIESCENT:	return TASK_BLOCKED;
+	case EV_LEAVING:	return TASK_BLOCKED;
 	case EV_DISABLE:	return TASK_CREATED;
 	case EV_EXIT:		return TASK_EXITED;
 	}

@@ -177,9 +177,6 @@ enum scx_enq_flags {
 	SCX_ENQ_IMMED		= 1ULL << 33,	/* since 7.1 */
 };
 
-enum scx_deq_flags {
-	SCX_DEQ_SLEEP		= 1ULL << 0,
-};
 
 enum scx_kick_flags {
 	SCX_KICK_IDLE		= 1 << 0,
@@ -211,10 +208,8 @@ struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*tick)(struct task_struct *p);
-	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
-	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);

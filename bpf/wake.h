@@ -17,7 +17,7 @@
 #ifndef FULCRUM_WAKE_H
 #define FULCRUM_WAKE_H
 
-#include "place.h"
+#include "life.h"
 
 /* CPUs besides the last one that are tried for a task worth interrupting. */
 #define WAKE_TRIES 3
@@ -71,6 +71,7 @@ static __always_inline bool wake_may_pull(struct task_struct *p, struct task_ctx
 /* From select_cpu: straight onto the local queue of @cpu, which it returns. */
 static __always_inline s32 wake_direct(struct task_struct *p, struct task_ctx *t, s32 cpu)
 {
+	life_queued(p, t);
 	task_arrive(t, cpu);
 	if (READ_HINT(cpu_state(cpu)->curr_pid))
 		cpu_state(cpu)->next_taken = 1;

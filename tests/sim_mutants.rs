@@ -56,7 +56,7 @@ killed! {
     clock_goes_back
     no_exchange_at_slice_end
     weight_ignored
-    quiescent_not_noted
+    sleep_not_noted
     runtime_not_charged_at_stop
     no_preemption_at_wakeup
     clock_not_carried

@@ -144,10 +144,10 @@ pub const MUTANTS: &[Mutant] = &[
         replace: "\treturn ns;\n",
     },
     Mutant {
-        name: "quiescent_not_noted",
+        name: "sleep_not_noted",
         file: "life.h",
-        find: "\ttask_event(p, t, EV_QUIESCENT);\n",
-        replace: "",
+        find: "\tt->origin = FROM_SLEEP;\n\tt->burst_estimate = ask",
+        replace: "\tt->burst_estimate = ask",
     },
     Mutant {
         name: "runtime_not_charged_at_stop",
