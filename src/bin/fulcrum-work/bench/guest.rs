@@ -2,7 +2,8 @@
 //! The guest's side: in one boot, each scheduler in turn, each with all cases
 //! of one mode. EEVDF begins and ends every round.
 
-use super::record::{Boot, Failed, Measured, Record};
+use super::cost::{self, Process};
+use super::record::{Boot, Cost, Failed, Measured, Record};
 use super::rows::{self, CASES, Case, Mode, Run};
 use super::sched::{Candidate, Loaded};
 use super::stats::median;
@@ -10,6 +11,7 @@ use crate::cpus::CpuList;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -43,7 +45,13 @@ struct Guest {
     cases: Vec<&'static Case>,
     visit: usize,
     began: Instant,
+    /// Whose costs are known.
+    costed: BTreeSet<String>,
 }
+
+/// The rows that the costs of a wakeup explain. In the first only one CPU is
+/// busy at a time, so that a nanosecond is half an instruction.
+const COST_ROWS: [&str; 2] = ["T1", "T2"];
 
 fn emit(record: &Record) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -152,11 +160,53 @@ impl Guest {
         Ok(())
     }
 
+    /// What this scheduler's own work costs; once a boot, beside the rows that
+    /// it explains.
+    fn cost(&mut self, candidate: &Candidate) -> Result<()> {
+        if !self.costed.insert(candidate.name.clone()) {
+            return Ok(());
+        }
+        let cpus = CpuList::allowed()?.to_vec();
+        let explains = |c: &&&Case| c.rows().iter().any(|r| COST_ROWS.contains(r));
+        for case in self.cases.iter().filter(explains) {
+            match cost::of(&cpus, || once(case, self.cpus).map(drop)) {
+                Ok(values) => emit(&Record::Cost(Cost {
+                    scheduler: candidate.name.clone(),
+                    about: format!("per wakeup, {}", case.what),
+                    values,
+                }))?,
+                Err(error) => self.failed(&candidate.name, "cost", &error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What the scheduler's process used through the visit.
+    fn process_cost(&self, candidate: &Candidate, process: &Process) -> Result<()> {
+        emit(&Record::Cost(Cost {
+            scheduler: candidate.name.clone(),
+            about: "the scheduler's process".to_string(),
+            values: process.cost()?,
+        }))
+    }
+
+    fn measure(&mut self, candidate: &Candidate, loaded: &mut Loaded) -> Result<()> {
+        let process = loaded.pid().map(Process::watch).transpose()?;
+        self.cases(candidate, loaded)?;
+        if loaded.check().is_ok() {
+            if let Some(process) = process {
+                self.process_cost(candidate, &process)?;
+            }
+            self.cost(candidate)?;
+        }
+        Ok(())
+    }
+
     fn visit(&mut self, candidate: &Candidate) -> Result<()> {
         match Loaded::load(candidate) {
             Err(error) => self.failed(&candidate.name, "", &error)?,
             Ok(mut loaded) => {
-                self.cases(candidate, &mut loaded)?;
+                self.measure(candidate, &mut loaded)?;
                 if let Err(error) = loaded.unload() {
                     self.failed(&candidate.name, "unloading", &error)?;
                 }
@@ -207,6 +257,7 @@ pub fn guest(args: &GuestArgs) -> Result<()> {
         cases,
         visit: 0,
         began: Instant::now(),
+        costed: BTreeSet::new(),
     };
     guest.visit(&Candidate::eevdf())?;
     for round in 0..args.repeat {

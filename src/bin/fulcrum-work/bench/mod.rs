@@ -3,7 +3,9 @@
 //! `scripts/bench`. The guest's side measures, the host's makes tables.
 
 mod check;
+mod cost;
 mod guest;
+mod programs;
 mod record;
 mod result;
 mod rows;
@@ -41,6 +43,16 @@ enum Action {
     },
     /// Fail if a result is worse than the one in a document
     Check(CheckArgs),
+    /// Print what the verifier counted for the scheduler that is loaded now
+    Verifier(programs::VerifierArgs),
+    /// Put such prints into a file
+    VerifierSave {
+        /// The file, changed
+        file: PathBuf,
+        /// What was printed, one kernel each
+        #[arg(required = true)]
+        raw: Vec<PathBuf>,
+    },
     /// Fail if two results of the same command don't agree
     Repeats {
         /// The first result
@@ -205,6 +217,8 @@ pub fn bench(args: &BenchArgs) -> Result<()> {
             print!("{}", table::document(&result::read(document)?));
             Ok(())
         }
+        Action::Verifier(args) => programs::verifier(args),
+        Action::VerifierSave { file, raw } => programs::merge(raw, file),
         Action::Check(args) => compare(args),
         Action::Repeats { one, two } => {
             let (table, fine) = check::repeats(&Outcome::read(one)?, &Outcome::read(two)?);

@@ -132,6 +132,11 @@ impl Loaded {
         line.unwrap_or("without a word").trim().to_string()
     }
 
+    /// Of the scheduler's program; none for EEVDF.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
     /// An error if the kernel has thrown it out, or its program has ended.
     pub fn check(&mut self) -> Result<()> {
         if self.child.is_none() {

@@ -3,9 +3,10 @@
 //! `docs/benchmarks.json`, and nothing else.
 
 use super::check;
-use super::record::EEVDF;
+use super::record::{Cost, EEVDF};
 use super::result::{Document, Outcome, Series};
 use super::rows::{self, Better, Figure, Kind};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const OURS: &str = "fulcrum";
@@ -172,6 +173,46 @@ fn failures(run: &Outcome) -> String {
     text
 }
 
+/// What scheduling costs. The process' figures are those of its last visit.
+fn costs(run: &Outcome) -> String {
+    let mut by_about: BTreeMap<&str, BTreeMap<&str, &Cost>> = BTreeMap::new();
+    for cost in &run.costs {
+        let of = by_about.entry(&cost.about).or_default();
+        of.insert(&cost.scheduler, cost);
+    }
+    let mut text = String::new();
+    for (about, by_scheduler) in by_about.iter().rev() {
+        let mut names: Vec<&str> = by_scheduler.keys().copied().collect();
+        names.sort_by_key(|name| (*name != EEVDF, *name != OURS));
+        let mut rows: Vec<&str> = Vec::new();
+        for cost in names.iter().filter_map(|n| by_scheduler.get(n)) {
+            let new = cost.values.keys().map(String::as_str);
+            // Programs have names of their own: only ours are shown one by one.
+            let new = new.filter(|k| cost.scheduler == OURS || !k.contains(" of "));
+            for row in new {
+                if !rows.contains(&row) {
+                    rows.push(row);
+                }
+            }
+        }
+        if names.is_empty() {
+            continue;
+        }
+        _ = writeln!(text, "| {about} | {} |", names.join(" | "));
+        _ = writeln!(text, "|{}", " --- |".repeat(names.len() + 1));
+        for row in rows {
+            let value = |name: &&str| {
+                let value = by_scheduler.get(name).and_then(|c| c.values.get(row));
+                value.map_or_else(|| "-".to_string(), |v| shown(*v))
+            };
+            let cells: Vec<String> = names.iter().map(value).collect();
+            _ = writeln!(text, "| {row} | {} |", cells.join(" | "));
+        }
+        text.push('\n');
+    }
+    text.trim_end().to_string() + if text.is_empty() { "" } else { "\n" }
+}
+
 /// One run as a section.
 pub fn run(run: &Outcome) -> String {
     let mut text = format!("\n## {} CPUs ({})\n\n", run.cpus, run.header.topology);
@@ -184,6 +225,7 @@ pub fn run(run: &Outcome) -> String {
     section("targets", targets(run));
     section("all schedulers", everybody(run));
     section("what failed", failures(run));
+    section("what scheduling itself costs", costs(run));
     section("can the rows fail?", can_fail(run));
     if let Some(again) = &run.again {
         section("does it repeat?", check::repeats(run, again).0);
