@@ -84,6 +84,24 @@ fn sleepers_keep_their_timetable() {
 }
 
 #[test]
+fn a_starved_task_counts_though_it_noted_nothing() {
+    // Nobody can do 4.9 ms of work in 5 ms beside hogs on the same CPU.
+    let arguments = "sleepers --clocked --tasks 1 --work-us 4900 --hogs 3 --cpus 0 --seconds 1";
+    let report = json(arguments);
+    assert!(number(&report, "/periods") > 150.0, "{report}");
+    assert!(number(&report, "/miss_pct") > 90.0, "{report}");
+    assert!(number(&report, "/response/p99_us") > 300_000.0, "{report}");
+}
+
+#[test]
+fn who_rests_skips_what_it_missed() {
+    let report = json(
+        "sleepers --clocked --tasks 1 --work-us 4500 --rest-us 500 --hogs 3 --cpus 0 --seconds 1",
+    );
+    assert!(number(&report, "/periods") < 150.0, "{report}");
+}
+
+#[test]
 fn hogs_beside_sleepers_are_measured_apart() {
     let report = json("sleepers --tasks 1 --work-us 100 --hogs 1 --cpus 0 --seconds 1");
     let (tasks, hogs) = (
@@ -105,6 +123,9 @@ fn every_other_workload_runs_and_counts() {
         ("yielders --seconds 0.3", "/yields"),
         ("hop --tasks 3 --seconds 0.3", "/hops"),
         ("hop --tasks 3 --seconds 0.3 --by other", "/hops"),
+        ("web --seconds 0.5 --load 0.3", "/requests"),
+        ("chain --seconds 0.3", "/blocks"),
+        ("store --seconds 0.5", "/compactions"),
         ("calibrate", "/rounds_per_us"),
     ] {
         let report = json(arguments);

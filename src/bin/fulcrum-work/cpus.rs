@@ -112,11 +112,14 @@ pub fn renice(nice: i32) -> io::Result<()> {
 }
 
 /// Make the caller a real-time task, so that reading the clocks is not delayed
-/// by the very tasks being measured, real-time ones among them. False where that isn't permitted.
+/// by the very tasks being measured, real-time ones among them. What it starts
+/// is ordinary again. False where that isn't permitted.
 pub fn become_observer() -> bool {
     let param = libc::sched_param { sched_priority: 50 };
     // SAFETY: `param` is valid.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0 }
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param) == 0
+    }
 }
 
 #[cfg(test)]

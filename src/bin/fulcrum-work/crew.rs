@@ -139,6 +139,12 @@ fn share(bytes: usize) -> Result<*mut u8> {
     Ok(at.cast())
 }
 
+/// A word that a crew mustered later will share.
+pub fn shared_word() -> Result<&'static AtomicU32> {
+    // SAFETY: a fresh zeroed page, never unmapped; 0 is a valid word.
+    Ok(unsafe { &*share(size_of::<AtomicU32>())?.cast::<AtomicU32>() })
+}
+
 fn desks(members: &[Member]) -> Result<Vec<Desk>> {
     // SAFETY: fresh zeroed pages, aligned beyond 128, never unmapped; all-zero
     // is a valid state of atomics, and only atomics are ever shared.
@@ -158,7 +164,8 @@ fn desks(members: &[Member]) -> Result<Vec<Desk>> {
     }
 }
 
-fn futex(word: &AtomicU32, op: i32, value: u32) {
+/// Wait on or wake by a word in shared memory.
+pub fn futex(word: &AtomicU32, op: i32, value: u32) {
     // SAFETY: the word lives in shared memory that is never unmapped.
     unsafe {
         libc::syscall(
@@ -321,6 +328,19 @@ impl Crew {
         clock::sleep_until(begin);
         let before = self.read()?;
         clock::sleep_until(begin + (seconds * 1e9) as u64);
+        self.since(&before)
+    }
+
+    /// Start, let pass the first `warmup_ms`, and measure while `work` is done.
+    pub fn observe_during(
+        &mut self,
+        warmup_ms: u64,
+        work: impl FnOnce() -> Result<()>,
+    ) -> Result<Window> {
+        self.start();
+        clock::sleep_until(clock::now() + warmup_ms * 1_000_000);
+        let before = self.read()?;
+        work()?;
         self.since(&before)
     }
 

@@ -10,6 +10,7 @@ use crate::burn;
 use crate::clock;
 use crate::cpus::CpuList;
 use crate::crew::{Crew, Desk, Member};
+use crate::dice::Dice;
 use crate::report::{self, Report};
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
@@ -49,19 +50,6 @@ pub struct HopReport {
     hops: u64,
     /// CPU time of the task that got least, as a part of an equal share.
     least_share: f64,
-}
-
-/// Pseudo-random numbers (splitmix64), seeded by what the caller likes.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % sides as u64) as usize
-    }
 }
 
 /// Hop until told to stop. Ends early, which the crew reports, when the kernel
@@ -177,16 +165,6 @@ impl Report for HopReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dice_show_every_side() {
-        let mut dice = Dice(1);
-        let mut seen = [0; 5];
-        for _ in 0..1000 {
-            seen[dice.roll(5)] += 1;
-        }
-        assert!(seen.iter().all(|n| (100..300).contains(n)), "{seen:?}");
-    }
 
     #[test]
     fn an_offline_cpu_is_an_error() {

@@ -6,10 +6,13 @@
 //! they do. Exit code 1: could not run, or a bound given was not kept.
 
 mod bench;
+mod build;
 mod burn;
+mod chain;
 mod clock;
 mod cpus;
 mod crew;
+mod dice;
 mod fair;
 mod forks;
 mod groups;
@@ -22,7 +25,10 @@ mod pipe;
 mod report;
 mod run;
 mod spread;
+mod store;
 mod tour;
+mod web;
+mod wire;
 
 use anyhow::Result;
 use burn::Rate;
@@ -67,6 +73,14 @@ enum Workload {
     Yielders(hogs::YieldersArgs),
     /// Tasks sent to a random CPU every millisecond
     Hop(hop::HopArgs),
+    /// A server under open-loop load: how long requests take
+    Web(web::WebArgs),
+    /// A pipeline of processes
+    Chain(chain::ChainArgs),
+    /// Readers, writers and a compaction around one lock
+    Store(store::StoreArgs),
+    /// make -j with frame tasks beside it
+    Build(build::BuildArgs),
     /// Program the PC's timer to keep an instruction-count VM's clock fine
     Metronome(metronome::MetronomeArgs),
     /// What a workload file of the simulator says, by real threads
@@ -116,6 +130,10 @@ fn run(cli: &Cli) -> Result<()> {
         Workload::Forks(args) => Box::new(forks::forks(args)?),
         Workload::Hop(args) => Box::new(hop::hop(args)?),
         Workload::Run(args) => Box::new(run::run(args, rate())?),
+        Workload::Web(args) => Box::new(web::web(args)?),
+        Workload::Chain(args) => Box::new(chain::chain(args)?),
+        Workload::Store(args) => Box::new(store::store(args)?),
+        Workload::Build(args) => Box::new(build::build(args, rate())?),
         Workload::Metronome(args) => Box::new(metronome::metronome(args)?),
     };
     match cli.json {

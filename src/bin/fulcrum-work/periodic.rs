@@ -169,16 +169,32 @@ pub fn sleepers(args: &SleepersArgs, rate: Rate) -> Result<PeriodicReport> {
     plan.run(rate)
 }
 
-pub fn frames(args: &FramesArgs, rate: Rate) -> Result<PeriodicReport> {
-    let plan = Plan {
+fn frames_plan(args: &FramesArgs) -> Plan<'_> {
+    Plan {
         workload: "frames",
         period_us: args.period_us,
         work_us: args.work_us,
         rest_us: 0,
         homes: vec![args.common.cpus.clone(); args.tasks],
         common: &args.common,
-    };
-    plan.run(rate)
+    }
+}
+
+pub fn frames(args: &FramesArgs, rate: Rate) -> Result<PeriodicReport> {
+    frames_plan(args).run(rate)
+}
+
+/// Frames for as long as some work takes, `--seconds` at most.
+pub fn frames_during(
+    args: &FramesArgs,
+    rate: Rate,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<PeriodicReport> {
+    let plan = frames_plan(args);
+    let mut crew = Crew::muster(&plan.members(rate))?;
+    let window = crew.observe_during(WARMUP_MS, work)?;
+    crew.stop()?;
+    plan.report(&crew, &window, rate)
 }
 
 pub fn pin(args: &PinArgs, rate: Rate) -> Result<PeriodicReport> {

@@ -5,10 +5,11 @@
 use crate::cpus::CpuList;
 use crate::crew::{Crew, Desk, Member};
 use crate::report::{self, Report};
-use anyhow::{Context, Result, ensure};
+use crate::wire::Wire;
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
-use std::{fmt, io};
+use std::fmt;
 
 const BALL: u8 = 1;
 /// The last byte: the other side may leave.
@@ -36,58 +37,26 @@ pub struct PipeReport {
     us_per_round_trip: f64,
 }
 
-#[derive(Clone, Copy)]
-struct Pipe {
-    read: i32,
-    write: i32,
-}
-
-impl Pipe {
-    fn new() -> Result<Self> {
-        let mut ends = [0; 2];
-        // SAFETY: room for the two descriptors.
-        if unsafe { libc::pipe(ends.as_mut_ptr()) } != 0 {
-            return Err(io::Error::last_os_error())
-                .context("too many pairs for the limit of open files: ask for fewer");
-        }
-        Ok(Self {
-            read: ends[0],
-            write: ends[1],
-        })
-    }
-
-    fn send(self, byte: u8) -> bool {
-        // SAFETY: one byte from a valid buffer.
-        unsafe { libc::write(self.write, (&raw const byte).cast(), 1) == 1 }
-    }
-
-    fn receive(self) -> Option<u8> {
-        let mut byte = 0;
-        // SAFETY: one byte into a valid buffer.
-        let n = unsafe { libc::read(self.read, (&raw mut byte).cast(), 1) };
-        (n == 1).then_some(byte)
-    }
-}
-
-fn serve(desk: &Desk, there: Pipe, back: Pipe) {
+fn serve(desk: &Desk, there: Wire, back: Wire) {
     while !desk.stopped() {
-        if !there.send(BALL) || back.receive().is_none() {
+        if !there.send(&[BALL]) || !back.receive(&mut [0]) {
             return;
         }
         desk.count();
     }
-    there.send(BYE);
+    there.send(&[BYE]);
 }
 
-fn answer(there: Pipe, back: Pipe) {
-    while there.receive() == Some(BALL) && back.send(BALL) {}
+fn answer(there: Wire, back: Wire) {
+    let mut message = [0];
+    while there.receive(&mut message) && message == [BALL] && back.send(&message) {}
 }
 
 pub fn pipe(args: &PipeArgs) -> Result<PipeReport> {
     ensure!(args.pairs > 0, "--pairs is at least 1");
     let mut members = Vec::new();
     for _ in 0..args.pairs {
-        let (there, back) = (Pipe::new()?, Pipe::new()?);
+        let (there, back) = (Wire::new()?, Wire::new()?);
         let member = |work: Box<dyn Fn(&Desk)>| Member {
             nice: 0,
             cpus: args.cpus.clone(),

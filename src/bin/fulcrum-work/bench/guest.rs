@@ -4,7 +4,7 @@
 
 use super::cost::{self, Process};
 use super::record::{Boot, Cost, Failed, Measured, Record};
-use super::rows::{self, CASES, Case, Mode, Run};
+use super::rows::{self, CASES, Case, Choice, Mode, Run};
 use super::sched::{Candidate, Loaded};
 use super::stats::median;
 use crate::cpus::CpuList;
@@ -25,12 +25,8 @@ pub struct GuestArgs {
     /// one that it is all about (repeatable)
     #[arg(long = "scheduler")]
     schedulers: Vec<Candidate>,
-    /// Only these rows [default: all of the mode]
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<String>,
-    /// Only the rows of the short check
-    #[arg(long)]
-    short: bool,
+    #[command(flatten)]
+    choice: Choice,
     /// Rounds; each has EEVDF at both ends
     #[arg(long, default_value_t = 1)]
     repeat: usize,
@@ -85,11 +81,24 @@ fn timed(arguments: &[String]) -> Result<Value> {
     Ok(json!({ "seconds": seconds }))
 }
 
+/// A line for the shell that prints JSON.
+fn shell(line: &str) -> Result<Value> {
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting sh")?;
+    ensure!(output.status.success(), "sh: {}", output.status);
+    serde_json::from_slice(&output.stdout).context("no JSON came out: run scripts/setup")
+}
+
 /// Run a case once.
 fn once(case: &Case, cpus: usize) -> Result<Value> {
     match case.run {
         Run::Own(text) => own(&rows::arguments(text, cpus)),
         Run::Timed(text) => timed(&rows::arguments(text, cpus)),
+        Run::Shell(text) => shell(&rows::filled_in(text, cpus)),
     }
 }
 
@@ -220,8 +229,10 @@ impl Guest {
 /// A boot's first runs are slower: programs come from the host's files then.
 fn warm_up(cases: &[&Case], cpus: usize) -> Result<()> {
     for case in cases {
-        if let Run::Timed(_) = case.run {
-            once(case, cpus)?;
+        let programs = matches!(case.run, Run::Timed(_) | Run::Shell(_)) || case.rows() == ["W4"];
+        if let (true, Err(error)) = (programs, once(case, cpus)) {
+            // It will be reported for each scheduler; the others go on.
+            eprintln!("warming up {}: {error:#}", case.rows().join(" "));
         }
     }
     let warm = |text| own(&rows::arguments(text, cpus)).map(drop);
@@ -233,7 +244,7 @@ pub fn guest(args: &GuestArgs) -> Result<()> {
     let cpus = CpuList::allowed()?.len();
     let cases: Vec<&Case> = CASES
         .iter()
-        .filter(|c| c.mode == args.mode && c.wanted(&args.only) && (c.check || !args.short))
+        .filter(|c| c.mode == args.mode && c.wanted(&args.choice))
         .collect();
     ensure!(!cases.is_empty(), "no row of this mode was asked for");
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("osrelease")?;

@@ -16,7 +16,7 @@ mod table;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use result::{Document, Header, Outcome};
-use rows::{CASES, Mode};
+use rows::{CASES, Choice, Mode};
 use std::fs;
 use std::path::PathBuf;
 
@@ -64,12 +64,8 @@ enum Action {
 
 #[derive(Args)]
 struct RowsArgs {
-    /// Only these rows
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<String>,
-    /// Only the rows of the short check
-    #[arg(long)]
-    short: bool,
+    #[command(flatten)]
+    choice: Choice,
     /// The modes needed, one a line
     #[arg(long)]
     modes: bool,
@@ -115,15 +111,16 @@ struct CheckArgs {
 }
 
 fn print_rows(args: &RowsArgs) -> Result<()> {
-    let known = |o: &&String| CASES.iter().any(|c| c.wanted(std::slice::from_ref(*o)));
-    if let Some(unknown) = args.only.iter().find(|o| !known(o)) {
-        bail!("no row `{unknown}`: scripts/bench --rows lists them");
+    for only in &args.choice.only {
+        let alone = Choice {
+            only: vec![only.clone()],
+            ..args.choice.clone()
+        };
+        if !CASES.iter().any(|c| c.wanted(&alone)) {
+            bail!("no row `{only}` in this set: scripts/bench --rows lists them");
+        }
     }
-    let wanted = || {
-        CASES
-            .iter()
-            .filter(|c| c.wanted(&args.only) && (c.check || !args.short))
-    };
+    let wanted = || CASES.iter().filter(|c| c.wanted(&args.choice));
     if args.modes {
         for (mode, name) in [(Mode::Plain, "plain"), (Mode::Metronome, "metronome")] {
             if wanted().any(|c| c.mode == mode) {
@@ -142,7 +139,11 @@ fn print_rows(args: &RowsArgs) -> Result<()> {
                     cpus => format!("{target} from {cpus} CPUs on"),
                 })
                 .collect();
-            println!("{}: {} ({})", figure.key(), case.what, targets.join(", "));
+            let targets = match targets.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", targets.join(", ")),
+            };
+            println!("{}: {}{targets}", figure.key(), case.what);
         }
     }
     Ok(())
@@ -168,10 +169,9 @@ fn save(args: &SaveArgs) -> Result<()> {
     let mut run = Outcome::read(&args.run)?;
     let mut document = Document::read_or_new(&args.document)?;
     if args.again {
-        let topology = &run.header.topology;
         let first = document
-            .run(topology)
-            .with_context(|| format!("no first run with {topology} CPUs yet"))?;
+            .like(&run)
+            .with_context(|| format!("no first run with {} CPUs yet", run.header.topology))?;
         run = Outcome {
             again: Some(Box::new(run)),
             ..first.clone()
@@ -186,7 +186,7 @@ fn save(args: &SaveArgs) -> Result<()> {
 fn compare(args: &CheckArgs) -> Result<()> {
     let run = Outcome::read(&args.run)?;
     let document: Document = result::read(&args.document)?;
-    let committed = document.run(&run.header.topology).with_context(|| {
+    let committed = document.like(&run).with_context(|| {
         format!(
             "{} has no run with {} CPUs",
             args.document.display(),

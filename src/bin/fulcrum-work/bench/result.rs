@@ -3,7 +3,7 @@
 //! EEVDF's of the same boot, their medians and spreads.
 
 use super::record::{Cost, EEVDF, Failed, Measured, Record};
-use super::rows::{self, CASES};
+use super::rows::{self, CASES, Part};
 use super::stats::{median, spread};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Document {
 }
 
 /// Where a run was made, and how.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 pub struct Header {
     /// The host's CPU and QEMU
     #[arg(long)]
@@ -32,10 +32,13 @@ pub struct Header {
     /// The guest's CPUs as QEMU was told
     #[arg(long)]
     pub topology: String,
+    /// Which set of rows
+    #[arg(long, value_enum)]
+    pub part: Part,
 }
 
 /// One run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub header: Header,
     pub kernel: String,
@@ -100,7 +103,13 @@ impl Outcome {
     pub fn of(header: Header, boots: Vec<BootRecords>) -> Result<Self> {
         let mut outcome = Self {
             header,
-            ..Self::default()
+            kernel: String::new(),
+            cpus: 0,
+            versions: BTreeMap::new(),
+            series: Vec::new(),
+            failed: Vec::new(),
+            costs: Vec::new(),
+            again: None,
         };
         let mut gathered: BTreeMap<(String, String), Gathered> = BTreeMap::new();
         let mut order: Vec<String> = vec![EEVDF.to_string()];
@@ -152,6 +161,11 @@ impl Outcome {
             }
         }
         Ok(())
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let key = |o: &Self| (o.header.part, o.header.topology.clone());
+        key(self) == key(other)
     }
 
     /// EEVDF first, then the others as they came; also who never had a value.
@@ -218,18 +232,19 @@ impl Document {
         }
     }
 
-    /// Put a run in the place of the one with the same CPUs.
+    /// Put a run in the place of the one with the same CPUs and rows.
     pub fn save(&mut self, run: Outcome) {
-        let same = |r: &&mut Outcome| r.header.topology == run.header.topology;
-        match self.runs.iter_mut().find(same) {
+        match self.runs.iter_mut().find(|r| r.is_like(&run)) {
             Some(place) => *place = run,
             None => self.runs.push(run),
         }
-        self.runs.sort_by_key(|r| r.cpus);
+        self.runs
+            .sort_by_key(|r| (r.header.part == Part::More, r.cpus));
     }
 
-    pub fn run(&self, topology: &str) -> Option<&Outcome> {
-        self.runs.iter().find(|r| r.header.topology == topology)
+    /// The run with the same CPUs and rows.
+    pub fn like(&self, run: &Outcome) -> Option<&Outcome> {
+        self.runs.iter().find(|r| r.is_like(run))
     }
 }
 
@@ -274,8 +289,11 @@ pub mod tests {
         ];
         let lines: Vec<String> = boot.iter().map(|r| r.line().unwrap()).collect();
         let header = Header {
+            machine: "m".to_string(),
+            revision: "r".to_string(),
+            command: "c".to_string(),
             topology: "2".to_string(),
-            ..Header::default()
+            part: Part::Targets,
         };
         Outcome::of(header, boots(&lines.join("\nnoise\n")).unwrap()).unwrap()
     }
@@ -298,7 +316,7 @@ pub mod tests {
         document.save(run_of("T1 trip", [11.0, 26.0]));
         document.save(run_of("T1 trip", [1.0, 2.0]));
         assert_eq!(document.runs.len(), 1);
-        let series = document.run("2").unwrap().series("T1 trip", "fulcrum");
+        let series = document.runs[0].series("T1 trip", "fulcrum");
         assert_eq!(series.unwrap().values, [1.0, 2.0]);
     }
 

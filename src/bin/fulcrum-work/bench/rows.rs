@@ -23,6 +23,18 @@ pub enum Run {
     Own(&'static str),
     /// A program; its figure is `/seconds` from start to end
     Timed(&'static str),
+    /// A line for the shell that prints JSON
+    Shell(&'static str),
+}
+
+/// Which of the two sets of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// Rows with a target
+    Targets,
+    /// Rows nearer to what people run, and public tools; for comparison only
+    More,
 }
 
 /// Which way is better.
@@ -53,6 +65,20 @@ pub enum Target {
     RatioAtLeast(f64),
 }
 
+/// Which rows somebody asks for.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Choice {
+    /// Which set of rows
+    #[arg(long, value_enum, default_value_t = Part::Targets)]
+    pub part: Part,
+    /// Only these rows of it
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Only those of the short check
+    #[arg(long)]
+    pub short: bool,
+}
+
 /// One number of a case.
 #[derive(Debug)]
 pub struct Figure {
@@ -73,6 +99,7 @@ pub struct Figure {
 #[derive(Debug)]
 pub struct Case {
     pub what: &'static str,
+    pub part: Part,
     pub mode: Mode,
     pub run: Run,
     /// Runs in a row of which the median counts: more where one run is short
@@ -147,6 +174,7 @@ const NO_GROUPS: &[&str] = &["scx_bpfland", "scx_cosmos", "scx_flash", "scx_rust
 pub const CASES: &[Case] = &[
     Case {
         what: "2 hogs, nice 0 and 5, one CPU: worst relative error of the share",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("hogs --nice=0,5 --cpus 0 --warmup-ms 200 --seconds 2"),
         times: 1,
@@ -156,6 +184,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "4 hogs, nice -5, 0, 5 and 10, one CPU: worst relative error of the share",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("hogs --nice=-5,0,5,10 --cpus 0 --warmup-ms 200 --seconds 2"),
         times: 1,
@@ -165,6 +194,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "N + 1 equal hogs, 2 s: worst relative error of the share, loops done",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("hogs --each {n+1} --warmup-ms 200 --seconds 2"),
         times: 1,
@@ -185,6 +215,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "2 cgroups, cpu.weight 100 and 300, a hog each, one CPU: worst error of the share",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("groups --group a:100:1 --group b:300:1 --seconds 1.5"),
         times: 1,
@@ -195,6 +226,7 @@ pub const CASES: &[Case] = &[
     Case {
         what: "2 cgroups of equal weight, 1 hog against 10, one CPU: worst error of the share; \
                then weight 100 becomes 300: time until the shares follow",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("groups --group a:100:1 --group b:100:10 --change a:300 --seconds 1.5"),
         times: 1,
@@ -215,6 +247,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "nested cgroups, (100: 100 and 300) against 100, one CPU: worst error of the share",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own(
             "groups --group a:100:0 --group a/x:100:1 --group a/y:300:1 --group b:100:1 --seconds 1.5",
@@ -226,6 +259,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "2 tasks that only yield and 1 hog, one CPU: the hog's share",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("yielders --seconds 1.5"),
         times: 1,
@@ -243,6 +277,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "1 pair passes a byte through pipes: round trip",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("pipe --seconds 0.5"),
         times: 3,
@@ -258,6 +293,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "2N pairs at once: round trip",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("pipe --pairs {2n} --seconds 1"),
         times: 2,
@@ -273,6 +309,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "hackbench -g 2 -l 50",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Timed("hackbench -g 2 -l 50"),
         times: 3,
@@ -288,6 +325,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "fork, exit and wait",
+        part: Part::Targets,
         mode: Mode::Plain,
         run: Run::Own("forks --seconds 0.7"),
         times: 2,
@@ -303,6 +341,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "4 sleepers (each 5 ms, 200 us of work) beside 2N hogs: wakeup delay",
+        part: Part::Targets,
         mode: Mode::Metronome,
         run: Run::Own("sleepers --clocked --hogs {2n} --seconds 3"),
         times: 1,
@@ -325,6 +364,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "the same without hogs",
+        part: Part::Targets,
         mode: Mode::Metronome,
         run: Run::Own("sleepers --clocked --seconds 2"),
         times: 1,
@@ -337,6 +377,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "2 frame tasks (each 16.67 ms, 4 ms of work) beside 2N hogs: response, missed frames",
+        part: Part::Targets,
         mode: Mode::Metronome,
         run: Run::Own("frames --clocked --hogs {2n} --seconds 4"),
         times: 1,
@@ -365,6 +406,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         what: "L1 with hogs of nice 19: wakeup delay",
+        part: Part::Targets,
         mode: Mode::Metronome,
         run: Run::Own("sleepers --clocked --hogs {2n} --hog-nice 19 --seconds 3"),
         times: 1,
@@ -378,6 +420,7 @@ pub const CASES: &[Case] = &[
     Case {
         what: "2 tasks that want 90 % of a CPU each (4.5 ms of work, 0.5 ms of sleep) beside 2N hogs: \
                relative error of the hogs' CPU time",
+        part: Part::Targets,
         mode: Mode::Metronome,
         run: Run::Own(
             "sleepers --clocked --tasks 2 --work-us 4500 --rest-us 500 --hogs {2n} --seconds 2",
@@ -386,6 +429,140 @@ pub const CASES: &[Case] = &[
         check: false,
         bad: &["EEVDF"],
         figures: &[share("L4", "hogs", "/hogs_error", &[(1, AtMost(0.02))])],
+    },
+    Case {
+        what: "web server, 8 workers a CPU, requests of 0.5 and 5.5 ms at random times, 50 % load: response",
+        part: Part::More,
+        mode: Mode::Metronome,
+        run: Run::Own("web --load 0.5 --seconds 3"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[
+            delay("W1", "p50", "/response/p50_us", &[]),
+            delay("W1", "p99", "/response/p99_us", &[]),
+            delay("W1", "p99.9", "/response/p999_us", &[]),
+        ],
+    },
+    Case {
+        what: "web server, 8 workers a CPU, requests of 0.5 and 5.5 ms at random times, 80 % load: response",
+        part: Part::More,
+        mode: Mode::Metronome,
+        run: Run::Own("web --load 0.8 --seconds 3"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[
+            delay("W2", "p50", "/response/p50_us", &[]),
+            delay("W2", "p99", "/response/p99_us", &[]),
+            delay("W2", "p99.9", "/response/p999_us", &[]),
+        ],
+    },
+    Case {
+        what: "web server, 8 workers a CPU, requests of 0.5 and 5.5 ms at random times, 95 % load: response",
+        part: Part::More,
+        mode: Mode::Metronome,
+        run: Run::Own("web --load 0.95 --seconds 3"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[
+            delay("W3", "p50", "/response/p50_us", &[]),
+            delay("W3", "p99", "/response/p99_us", &[]),
+            delay("W3", "p99.9", "/response/p999_us", &[]),
+        ],
+    },
+    Case {
+        what: "make -j of 24 C files with 2 frame tasks beside it: time of the build, response of frames",
+        part: Part::More,
+        mode: Mode::Metronome,
+        run: Run::Own("build --clocked --seconds 60"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[
+            time("W4", "build", "/build_s", "s", &[]),
+            delay("W4", "frame p99", "/frames/response/p99_us", &[]),
+            Figure {
+                row: "W4",
+                name: "missed",
+                at: "/frames/miss_pct",
+                unit: "%",
+                better: Less,
+                kind: Share,
+                targets: &[],
+            },
+        ],
+    },
+    Case {
+        what: "readers, writers around one lock, compaction of nice 10 that takes it too: response of reads and writes",
+        part: Part::More,
+        mode: Mode::Metronome,
+        run: Run::Own("store --seconds 3"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[
+            delay("W5", "read p99", "/read/p99_us", &[]),
+            delay("W5", "write p99", "/write/p99_us", &[]),
+        ],
+    },
+    Case {
+        what: "pipeline of 5 processes, 4 KiB blocks: time for a block",
+        part: Part::More,
+        mode: Mode::Plain,
+        run: Run::Own("chain --seconds 1.5"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[time("W6", "block", "/us_per_block", "us", &[])],
+    },
+    Case {
+        what: "perf bench sched messaging -g 2 -l 50 (threads)",
+        part: Part::More,
+        mode: Mode::Plain,
+        run: Run::Timed("perf bench sched messaging -t -g 2 -l 50"),
+        times: 3,
+        check: false,
+        bad: &[],
+        figures: &[time("P1", "time", "/seconds", "s", &[])],
+    },
+    Case {
+        what: "perf bench sched pipe -l 20000",
+        part: Part::More,
+        mode: Mode::Plain,
+        run: Run::Timed("perf bench sched pipe -l 20000"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[time("P2", "time", "/seconds", "s", &[])],
+    },
+    Case {
+        what: "stress-ng --futex 2 --futex-ops 1500",
+        part: Part::More,
+        mode: Mode::Plain,
+        run: Run::Timed("stress-ng -q --temp-path /tmp --futex 2 --futex-ops 1500"),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[time("P3", "time", "/seconds", "s", &[])],
+    },
+    Case {
+        what: "cyclictest (SCHED_OTHER, each 2 ms) beside 2N stress-ng CPU loops: wakeup delay",
+        part: Part::More,
+        mode: Mode::Metronome,
+        run: Run::Shell(
+            "stress-ng -q --temp-path /tmp -c {2n} -t 5 & sleep 1; \
+             cyclictest -q -t 1 -i 2000 -D 3 --policy=other --json=/tmp/cyclictest >/dev/null; \
+             wait; cat /tmp/cyclictest",
+        ),
+        times: 1,
+        check: false,
+        bad: &[],
+        figures: &[
+            delay("P4", "mean", "/thread/0/avg", &[]),
+            delay("P4", "max", "/thread/0/max", &[]),
+        ],
     },
 ];
 
@@ -427,10 +604,12 @@ impl Figure {
 }
 
 impl Case {
-    /// Whether it belongs to what `--only` names; nothing named is everything.
-    pub fn wanted(&self, only: &[String]) -> bool {
-        let named = |f: &Figure| only.iter().any(|o| o.eq_ignore_ascii_case(f.row));
-        only.is_empty() || self.figures.iter().any(named)
+    /// Whether it is one of these.
+    pub fn wanted(&self, choice: &Choice) -> bool {
+        let named = |f: &Figure| choice.only.iter().any(|o| o.eq_ignore_ascii_case(f.row));
+        self.part == choice.part
+            && (choice.only.is_empty() || self.figures.iter().any(named))
+            && (self.check || !choice.short)
     }
 
     /// Its rows, each once: `F3 T5`.
@@ -450,10 +629,15 @@ pub fn figure(key: &str) -> Option<(&'static Case, &'static Figure)> {
 }
 
 /// Arguments with the number of CPUs filled in.
-pub fn arguments(text: &str, cpus: usize) -> Vec<String> {
+pub fn filled_in(text: &str, cpus: usize) -> String {
     text.replace("{n}", &cpus.to_string())
         .replace("{n+1}", &(cpus + 1).to_string())
         .replace("{2n}", &(2 * cpus).to_string())
+}
+
+/// The words of that.
+pub fn arguments(text: &str, cpus: usize) -> Vec<String> {
+    filled_in(text, cpus)
         .split_whitespace()
         .map(str::to_string)
         .collect()
@@ -465,12 +649,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_figure_has_a_name_of_its_own_and_a_target() {
+    fn every_figure_has_a_name_of_its_own_and_a_target_if_it_ought_to() {
         let mut keys = BTreeSet::new();
-        for figure in CASES.iter().flat_map(|c| c.figures) {
-            assert!(keys.insert(figure.key()), "{}", figure.key());
-            for cpus in [1, 2, 4, 8, 64] {
-                assert!(figure.target(cpus).is_some(), "{}", figure.key());
+        for case in CASES {
+            for figure in case.figures {
+                assert!(keys.insert(figure.key()), "{}", figure.key());
+                for cpus in [1, 2, 4, 8, 64] {
+                    let has = figure.target(cpus).is_some();
+                    assert_eq!(has, case.part == Part::Targets, "{}", figure.key());
+                }
             }
         }
         for row in ["F1", "F2", "F3", "F4", "F5", "F6", "L1", "L2", "L3", "L4"]
@@ -483,7 +670,7 @@ mod tests {
 
     #[test]
     fn latencies_are_measured_under_the_metronome_and_nothing_else_is() {
-        for case in CASES {
+        for case in CASES.iter().filter(|c| c.part == Part::Targets) {
             for row in case.rows() {
                 let latency = row.starts_with('L');
                 assert_eq!(latency, case.mode == Mode::Metronome, "{row}");
@@ -519,11 +706,16 @@ mod tests {
     #[test]
     fn only_takes_whole_rows() {
         let only = |row: &str| {
-            CASES
-                .iter()
-                .filter(|c| c.wanted(&[row.to_string()]))
-                .count()
+            let choice = Choice {
+                part: Part::Targets,
+                only: vec![row.to_string()],
+                short: false,
+            };
+            CASES.iter().filter(|c| c.wanted(&choice)).count()
         };
-        assert_eq!((only("t5"), only("F5"), only("L"), only("")), (1, 2, 0, 0));
+        assert_eq!(
+            (only("t5"), only("F5"), only("L"), only("W1")),
+            (1, 2, 0, 0)
+        );
     }
 }

@@ -5,7 +5,7 @@
 use super::check;
 use super::record::{Cost, EEVDF};
 use super::result::{Document, Outcome, Series};
-use super::rows::{self, Better, Figure, Kind};
+use super::rows::{self, Better, Figure, Kind, Part};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -84,6 +84,17 @@ fn targets(run: &Outcome) -> String {
         );
     }
     _ = writeln!(text, "\n{met} of {all} met.");
+    text
+}
+
+/// What rows without targets are.
+fn explained(run: &Outcome) -> String {
+    let mut text = String::new();
+    for key in run.keys() {
+        if let Some((case, _)) = rows::figure(&key) {
+            _ = writeln!(text, "- {key}: {}", case.what);
+        }
+    }
     text
 }
 
@@ -215,18 +226,30 @@ fn costs(run: &Outcome) -> String {
 
 /// One run as a section.
 pub fn run(run: &Outcome) -> String {
-    let mut text = format!("\n## {} CPUs ({})\n\n", run.cpus, run.header.topology);
+    let title = match run.header.part {
+        Part::Targets => "",
+        Part::More => ", rows without targets",
+    };
+    let mut text = format!(
+        "\n## {} CPUs ({}){title}\n\n",
+        run.cpus, run.header.topology
+    );
     text.push_str(&header(run));
     let mut section = |title: &str, body: String| {
         if !body.is_empty() {
             _ = write!(text, "\n### {}: {title}\n\n{body}", run.cpus);
         }
     };
-    section("targets", targets(run));
+    match run.header.part {
+        Part::Targets => section("targets", targets(run)),
+        Part::More => section("what the rows are", explained(run)),
+    }
     section("all schedulers", everybody(run));
     section("what failed", failures(run));
     section("what scheduling itself costs", costs(run));
-    section("can the rows fail?", can_fail(run));
+    if run.header.part == Part::Targets {
+        section("can the rows fail?", can_fail(run));
+    }
     if let Some(again) = &run.again {
         section("does it repeat?", check::repeats(run, again).0);
     }
