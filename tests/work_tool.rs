@@ -125,7 +125,7 @@ fn every_other_workload_runs_and_counts() {
         ("hop --tasks 3 --seconds 0.3 --by other", "/hops"),
         ("web --seconds 0.5 --load 0.3", "/requests"),
         ("chain --seconds 0.3", "/blocks"),
-        ("store --seconds 0.5", "/compactions"),
+        ("store --seconds 0.5", "/readers"),
         ("calibrate", "/rounds_per_us"),
     ] {
         let report = json(arguments);
