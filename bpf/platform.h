@@ -68,7 +68,9 @@
 #endif /* FULCRUM_SIM */
 
 #define READ_HINT(x) (*(volatile typeof(x) *)&(x))
+#ifndef WRITE_HINT
 #define WRITE_HINT(x, val) (*(volatile typeof(x) *)&(x) = (val))
+#endif
 
 /* Orders everything before it against everything after it, on every CPU. */
 static __always_inline void full_barrier(void)

@@ -12,7 +12,11 @@ impl Machine {
         let cpu = self.ctx.cpu;
         let current = self.current_task(cpu);
         // SAFETY: the leased variant's world; C reads it only within callbacks.
-        let world = unsafe { &mut *self.variant.raw().world };
+        let raw = self.variant.raw();
+        // SAFETY: as above; the CPU exists.
+        let (world, own) = unsafe { (&mut *raw.world, raw.cpus.add(cpu)) };
+        world.own = own;
+        world.own_size = size_of::<super::ffi::cpu_state>() as u64;
         world.now = self.cfg.clock_base.wrapping_add(self.now);
         world.cpu = cpu as u32;
         world.in_task = u32::from(self.ctx.in_task);

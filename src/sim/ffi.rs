@@ -361,11 +361,17 @@ pub struct World {
     pub kfuncs: u64,
     /// Enum values of this kernel.
     pub enums: [u64; NR_ENUMS],
-    /// Calls of each kernel function.
+    /// What `cpu` writes without sharing: its `cpu_state`.
+    pub own: *const cpu_state,
+    /// Its size, bytes.
+    pub own_size: u64,
+    /// Calls of kernel functions.
+    pub nr_calls: u64,
+    /// ... of each.
     pub calls: [u64; NR_KFUNCS],
     /// Full barriers.
     pub barriers: u64,
-    /// Atomic writes to words that CPUs share.
+    /// Atomic writes, and those to other CPUs' words.
     pub shared_writes: u64,
 }
 
@@ -381,6 +387,9 @@ impl Default for World {
             current: std::ptr::null_mut(),
             kfuncs: 0,
             enums: [0; NR_ENUMS],
+            own: std::ptr::null(),
+            own_size: 0,
+            nr_calls: 0,
             calls: [0; NR_KFUNCS],
             barriers: 0,
             shared_writes: 0,

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::ffi::CpuMask;
-use super::fill::{Leaf, fill};
+use super::rates::unions;
 use super::rng::Rng;
 use super::run::WEIGHTS;
 use super::workload;
@@ -35,15 +35,15 @@ pub struct Ideal {
     pub masks_ignored: bool,
 }
 
-struct Task {
+pub(super) struct Task {
     group: usize,
-    cgroup: usize,
-    weight: f64,
-    mask: usize,
+    pub(super) cgroup: usize,
+    pub(super) weight: f64,
+    pub(super) mask: usize,
     program: Interp,
     remaining: f64,
-    rate: f64,
-    running: bool,
+    pub(super) rate: f64,
+    pub(super) running: bool,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -55,19 +55,19 @@ enum What {
     Change(usize),
 }
 
-struct Fluid<'a> {
+pub(super) struct Fluid<'a> {
     workload: &'a Workload,
     seed: u64,
     now: f64,
-    tasks: Vec<Task>,
+    pub(super) tasks: Vec<Task>,
     born: Vec<usize>,
     /// Parent and weight, the root first.
-    cgroups: Vec<(usize, f64)>,
+    pub(super) cgroups: Vec<(usize, f64)>,
     /// Each group's cgroup.
     homes: Vec<usize>,
-    masks: Vec<CpuMask>,
-    unions: Vec<(Vec<usize>, f64)>,
-    cpus: usize,
+    pub(super) masks: Vec<CpuMask>,
+    pub(super) unions: Vec<(Vec<usize>, f64)>,
+    pub(super) cpus: usize,
     channels: Vec<Channel>,
     mutexes: Vec<Mutex>,
     future: BinaryHeap<Reverse<(u64, u64, What)>>,
@@ -299,91 +299,6 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    /// The rates of all tasks that run: by weight in the tree; then the set of
-    /// CPUs that is asked for most beyond what it has is divided among the
-    /// tasks that can't leave it, these are settled, and so on.
-    fn share(&mut self) {
-        if self.cgroups.len() == 1 && self.masks.len() == 1 {
-            return self.share_evenly();
-        }
-        let running: Vec<usize> = (0..self.tasks.len())
-            .filter(|&id| self.tasks[id].running)
-            .collect();
-        let leaf = |&id: &usize| Leaf {
-            cgroup: self.tasks[id].cgroup,
-            weight: self.tasks[id].weight,
-            low: 0.0,
-            high: 1.0,
-        };
-        let mut leaves: Vec<Leaf> = running.iter().map(leaf).collect();
-        loop {
-            let rates = fill(&self.cgroups, &leaves, self.cpus as f64);
-            let Some(index) = self.fullest(&running, &rates) else {
-                for (&id, rate) in running.iter().zip(rates) {
-                    self.tasks[id].rate = rate;
-                }
-                return;
-            };
-            let (masks, cpus) = &self.unions[index];
-            let inside: Vec<usize> = (0..running.len())
-                .filter(|&at| masks.contains(&self.tasks[running[at]].mask))
-                .collect();
-            let members: Vec<Leaf> = inside.iter().map(|&at| leaves[at]).collect();
-            let settled = fill(&self.cgroups, &members, *cpus);
-            for (at, rate) in inside.into_iter().zip(settled) {
-                leaves[at].low = rate;
-                leaves[at].high = rate;
-            }
-        }
-    }
-
-    /// The same without cgroups and masks, in place: large machines have many
-    /// tasks and many events.
-    fn share_evenly(&mut self) {
-        let mut weight = 0.0;
-        for task in self.tasks.iter_mut().filter(|task| task.running) {
-            task.rate = 0.0;
-            weight += task.weight;
-        }
-        let mut left = self.cpus as f64;
-        while weight > 0.0 {
-            let level = left / weight;
-            let (before, mut capped) = (weight, 0.0);
-            let open = |task: &&mut Task| task.running && task.rate == 0.0;
-            for task in self.tasks.iter_mut().filter(open) {
-                if task.weight * level >= 1.0 {
-                    task.rate = 1.0;
-                    weight -= task.weight;
-                    capped += 1.0;
-                }
-            }
-            left -= capped;
-            if weight == before {
-                for task in self.tasks.iter_mut().filter(open) {
-                    task.rate = task.weight * level;
-                }
-                return;
-            }
-        }
-    }
-
-    /// The union of masks whose tasks get the largest multiple of its CPUs.
-    fn fullest(&self, running: &[usize], rates: &[f64]) -> Option<usize> {
-        if self.masks.len() == 1 {
-            return None;
-        }
-        let mut per_mask = vec![0.0; self.masks.len()];
-        for (&id, rate) in running.iter().zip(rates) {
-            per_mask[self.tasks[id].mask] += rate;
-        }
-        let load = |(masks, cpus): &(Vec<usize>, f64)| {
-            masks.iter().map(|&mask| per_mask[mask]).sum::<f64>() / cpus
-        };
-        let loads = self.unions.iter().map(load).enumerate();
-        let most = loads.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        (most.1 > 1.0 + 1e-9).then_some(most.0)
-    }
-
     fn change(&mut self, index: usize) {
         match &self.workload.changes[index].what {
             Changed::Weight { cgroup, weight } => {
@@ -416,28 +331,6 @@ fn tree(workload: &Workload) -> Vec<(usize, f64)> {
     let others = workload.cgroups.iter();
     std::iter::once((0, 0.0))
         .chain(others.map(|cgroup| (cgroup.parent, weight(cgroup))))
-        .collect()
-}
-
-/// Every union of masks: which masks lie within it, and its CPUs.
-fn unions(masks: &[CpuMask]) -> Vec<(Vec<usize>, f64)> {
-    (1u32..1 << masks.len())
-        .map(|set| {
-            let mut all = CpuMask::empty();
-            for (index, mask) in masks.iter().enumerate() {
-                if set >> index & 1 != 0 {
-                    all.bits
-                        .iter_mut()
-                        .zip(&mask.bits)
-                        .for_each(|(a, b)| *a |= b);
-                }
-            }
-            let within = |mask: &CpuMask| mask.bits.iter().zip(&all.bits).all(|(m, a)| m & !a == 0);
-            let members = (0..masks.len())
-                .filter(|&index| within(&masks[index]))
-                .collect();
-            (members, all.count() as f64)
-        })
         .collect()
 }
 

@@ -61,6 +61,7 @@ impl Machine {
             log: Log::new(cfg.trace),
             stats: Stats::default(),
             audit: super::audit::Audit::default(),
+            meter: super::costs::Meter::default(),
             cfg,
         };
         machine.load()?;

@@ -16,7 +16,7 @@ use super::ffi::{CpuMask, KTask, TaskCell};
 use super::idle::IdleMasks;
 use super::log::{Log, What};
 use super::rng::Rng;
-use super::stats::{CostCounters, Stats};
+use super::stats::Stats;
 use super::tasks::{Task, Tasks};
 use super::variants::Variant;
 
@@ -204,6 +204,7 @@ pub struct Machine {
     pub(super) audit: super::audit::Audit,
     /// How often each timer of the scheduler's, by address, was started.
     pub(super) timers: HashMap<usize, u64>,
+    pub(super) meter: super::costs::Meter,
 }
 
 #[derive(PartialEq, Eq)]
@@ -363,15 +364,6 @@ impl Machine {
         // SAFETY: C has only pointers that we gave it, and tasks are never freed
         // while the machine lives.
         unsafe { (*pointer).index as TaskId }
-    }
-
-    /// Costs of the run, from the C side's counters.
-    #[must_use]
-    pub fn costs(&self) -> CostCounters {
-        let raw = self.variant.raw();
-        // SAFETY: the world outlives the lease; no callback runs.
-        let world = unsafe { &*raw.world };
-        CostCounters::new(&self.variant.kfunc_names(), world, &self.stats)
     }
 
     /// The scheduler, for another run.

@@ -74,8 +74,10 @@ impl Machine {
                     break;
                 }
                 self.dispatched = 0;
-                self.call_dispatch(cpu, prev);
-                self.flush_dispatch_buffer();
+                self.on_account_of_round(|m| {
+                    m.call_dispatch(cpu, prev);
+                    m.flush_dispatch_buffer();
+                });
                 if self.failure.is_some() {
                     return false;
                 }

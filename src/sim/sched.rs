@@ -284,6 +284,7 @@ impl Machine {
             return self.dispatch_local(task, cpu, 0);
         }
         self.stats.rq_locks += 1;
+        self.note_move();
         self.dequeue_task(task, cpu, 0, true);
         self.set_task_cpu(task, cpu);
         self.enqueue_task(task, cpu, 0, Why::Sticky);

@@ -1,7 +1,5 @@
 //! Figures of a run: per group of tasks, of the machine, and what it cost.
 
-use super::ffi::World;
-
 /// Values by order of magnitude, 1/16 exact.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
@@ -155,41 +153,6 @@ pub struct Stats {
     pub wasted: u64,
     /// Violations counted instead of failing the run.
     pub violations: u64,
-}
-
-/// What the scheduler's decisions cost.
-#[derive(Clone, Debug, Default)]
-pub struct CostCounters {
-    /// Kernel functions called, by name.
-    pub calls: Vec<(String, u64)>,
-    /// All of them.
-    pub total_calls: u64,
-    /// Full barriers.
-    pub barriers: u64,
-    /// Atomic writes to words that CPUs share.
-    pub shared_writes: u64,
-    /// Locks taken: dispatch queues, foreign run queues.
-    pub locks: u64,
-}
-
-impl CostCounters {
-    /// From the C side's counters.
-    #[must_use]
-    pub fn new(names: &[String], world: &World, stats: &Stats) -> Self {
-        let calls: Vec<_> = names
-            .iter()
-            .cloned()
-            .zip(world.calls)
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        Self {
-            total_calls: calls.iter().map(|(_, count)| count).sum(),
-            calls,
-            barriers: world.barriers,
-            shared_writes: world.shared_writes,
-            locks: stats.dsq_locks + stats.rq_locks,
-        }
-    }
 }
 
 #[cfg(test)]

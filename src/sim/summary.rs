@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::costs::{Cost, Decision};
 use super::fluid::Ideal;
 use super::machine::Machine;
 use super::stats::{GroupStats, Histogram};
@@ -91,6 +92,33 @@ pub struct Times {
     pub max_us: f64,
 }
 
+/// What one decision of a kind costs on average.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PerDecision {
+    /// How many there were.
+    pub count: u64,
+    /// Kernel functions called.
+    pub calls: f64,
+    /// Locks of dispatch queues and foreign run queues.
+    pub locks: f64,
+    /// Writes to lines that CPUs share.
+    pub shared_writes: f64,
+    /// Full barriers.
+    pub barriers: f64,
+}
+
+impl PerDecision {
+    fn new(count: u64, cost: Cost) -> Self {
+        Self {
+            count,
+            calls: per(cost.calls, count),
+            locks: per(cost.locks, count),
+            shared_writes: per(cost.shared_writes, count),
+            barriers: per(cost.barriers, count),
+        }
+    }
+}
+
 /// Averages of what the scheduler's decisions cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct CostSummary {
@@ -100,13 +128,17 @@ pub struct CostSummary {
     pub dispatches: u64,
     /// Moves between run queues.
     pub migrations: u64,
-    /// Kernel functions called, a wakeup or dispatch.
+    /// A wakeup, from the choice of a CPU to the queue there.
+    pub wakeup: PerDecision,
+    /// A round of ops.dispatch() that moved no task between run queues.
+    pub dispatch: PerDecision,
+    /// A round of ops.dispatch() that did.
+    pub migration: PerDecision,
+    /// Kernel functions called by everything, a wakeup or dispatch.
     pub calls: f64,
     /// Locks of dispatch queues and foreign run queues, likewise.
     pub locks: f64,
-    /// Foreign run-queue locks, a move.
-    pub rq_locks_per_migration: f64,
-    /// Atomic writes to shared words, a wakeup or dispatch.
+    /// Atomic writes to shared words, and any to other CPUs' words, likewise.
     pub shared_writes: f64,
     /// Full barriers, likewise.
     pub barriers: f64,
@@ -210,21 +242,35 @@ impl Summary {
             );
         }
         self.cgroup_table(&mut text);
+        self.cost_table(&mut text);
+        text
+    }
+
+    fn cost_table(&self, text: &mut String) {
         let cost = &self.cost;
         let _ = writeln!(
             text,
-            "\n{} wakeups, {} dispatches, {} moves; a wakeup or dispatch: {:.2} kernel calls, \
-             {:.2} locks, {:.2} shared writes, {:.2} barriers; idle CPU found {:.2} %",
-            cost.wakeups,
-            cost.dispatches,
+            "\n{:<32} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "one of", "count", "calls", "locks", "shared", "barriers"
+        );
+        for (name, kind) in [
+            ("wakeup", cost.wakeup),
+            ("dispatch", cost.dispatch),
+            ("dispatch with a migration", cost.migration),
+        ] {
+            let _ = writeln!(
+                text,
+                "{name:<32} {:>8} {:>8.2} {:>8.2} {:>8.2} {:>8.2}",
+                kind.count, kind.calls, kind.locks, kind.shared_writes, kind.barriers
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\n{} moves in all; all kernel calls, a wakeup or dispatch: {:.2}; idle CPU found {:.2} %",
             cost.migrations,
             cost.calls,
-            cost.locks,
-            cost.shared_writes,
-            cost.barriers,
             cost.idle_found * 100.0,
         );
-        text
     }
 
     fn cgroup_table(&self, text: &mut String) {
@@ -318,23 +364,27 @@ fn group(label: &str, machine: &Machine, ideal: &[f64]) -> GroupSummary {
 }
 
 fn cost(machine: &Machine) -> CostSummary {
-    let counters = machine.costs();
+    let all = machine.cost();
+    let moving = machine.rounds_with_a_move();
+    let one = |count, decision| PerDecision::new(count, machine.cost_of(decision));
     let stats = &machine.stats;
     let decisions = stats.wakeups + stats.dispatches;
     CostSummary {
         wakeups: stats.wakeups,
         dispatches: stats.dispatches,
         migrations: stats.migrations,
-        calls: per(counters.total_calls, decisions),
-        locks: per(counters.locks, decisions),
-        rq_locks_per_migration: per(stats.rq_locks, stats.migrations),
-        shared_writes: per(counters.shared_writes, decisions),
-        barriers: per(counters.barriers, decisions),
+        wakeup: one(stats.wakeups, Decision::Wakeup),
+        dispatch: one(stats.dispatches - moving, Decision::Dispatch),
+        migration: one(moving, Decision::Migration),
+        calls: per(all.calls, decisions),
+        locks: per(all.locks, decisions),
+        shared_writes: per(all.shared_writes, decisions),
+        barriers: per(all.barriers, decisions),
         idle_found: if stats.idle_existed == 0 {
             1.0
         } else {
             per(stats.idle_taken, stats.idle_existed)
         },
-        by_function: counters.calls.into_iter().collect(),
+        by_function: machine.calls_by_function().into_iter().collect(),
     }
 }

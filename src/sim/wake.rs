@@ -5,6 +5,7 @@
 //! By chance something else happens between the two; the waker's CPU is busy
 //! in the kernel meanwhile.
 
+use super::costs::Decision;
 use super::dsq::TaskId;
 use super::ffi;
 use super::log::What;
@@ -53,6 +54,10 @@ impl Machine {
         if self.tasks[task].rt {
             return self.rt_wake(task);
         }
+        self.on_account(Decision::Wakeup, |m| m.wake_ours(task, flags, waker));
+    }
+
+    fn wake_ours(&mut self, task: TaskId, flags: u64, waker: usize) {
         self.stats.wakeups += 1;
         self.tasks[task].state = State::Waking;
         self.tasks[task].allowed_since = self.now;
@@ -167,6 +172,12 @@ impl Machine {
 
     /// `ttwu_do_activate()`
     pub(super) fn activate(&mut self, task: TaskId, cpu: usize, flags: u64, waker: usize) {
+        self.on_account(Decision::Wakeup, |m| {
+            m.activate_ours(task, cpu, flags, waker);
+        });
+    }
+
+    fn activate_ours(&mut self, task: TaskId, cpu: usize, flags: u64, waker: usize) {
         if self.locks.contains(&cpu) {
             let at = self.now + 100;
             self.cpus[waker].frozen_until = self.cpus[waker].frozen_until.max(at + 1);

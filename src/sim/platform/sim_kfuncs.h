@@ -6,7 +6,7 @@
 #ifndef FULCRUM_SIM_KFUNCS_H
 #define FULCRUM_SIM_KFUNCS_H
 
-#define counted(name) (world.calls[KF_##name]++, world.kernel)
+#define counted(name) (world.nr_calls++, world.calls[KF_##name]++, world.kernel)
 
 static inline s32 scx_bpf_create_dsq(u64 dsq_id, s32 node)
 {

@@ -292,9 +292,12 @@ struct sim_world {
 	struct task_struct *current;
 	u64 kfuncs;			/* one bit each: the kernel has it */
 	struct sim_enums enums;
+	const void *own;		/* what that CPU writes without sharing */
+	u64 own_size;
+	u64 nr_calls;			/* of kernel functions */
 	u64 calls[SIM_NR_KFUNCS];
 	u64 barriers;			/* full barriers */
-	u64 shared_writes;		/* atomic writes to words that CPUs share */
+	u64 shared_writes;		/* atomic writes, and those to others' words */
 };
 
 static struct sim_world world;
@@ -346,6 +349,16 @@ static inline void sim_atomic(const volatile void *word, const void *frame)
 		world.barriers++;
 	else
 		world.shared_writes++;
+}
+
+#define WRITE_HINT(x, val)						\
+	(sim_note_write(&(x)), *(volatile typeof(x) *)&(x) = (val))
+
+static inline void sim_note_write(const volatile void *word)
+{
+	u64 offset = (const char *)word - (const char *)world.own;
+
+	world.shared_writes += offset >= world.own_size;
 }
 
 #define __sync_fetch_and_or(word, val)					\
