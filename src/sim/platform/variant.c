@@ -77,10 +77,8 @@ static void sim_reset(void)
 	clear(&uei, sizeof(uei));
 	clear(&world, sizeof(world));
 	sim_maps_reset();
-#if __has_include("cgroup.h")
 	clear(groups, sizeof(groups));
 	clear(&group_solver, sizeof(group_solver));
-#endif
 	topo.nr_domains = 1;
 }
 
