@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use scx_fulcrum::sim::machine::{Machine, simulate};
 use scx_fulcrum::sim::report;
 use scx_fulcrum::sim::variants::Variant;
-use scx_fulcrum::sim::workload::file::{Clocks, Does, FaultSpec, File, GroupSpec, PolicySpec};
+use scx_fulcrum::sim::workload::file::{
+    CgroupSpec, ChangeSpec, Clocks, Does, FaultSpec, File, GroupSpec, PolicySpec,
+};
 
 /// How often the properties are checked, ns: half of the tightest bound.
 pub const AUDIT: u64 = 50_000;
@@ -95,6 +97,54 @@ fn does() -> impl Strategy<Value = Does> {
     ]
 }
 
+/// Paths of cgroups: a tree of up to three levels.
+const PATHS: [&str; 6] = ["a", "b", "a/c", "a/d", "a/c/e", "b/f"];
+
+/// Mostly none; else some of the tree, any weights.
+fn cgroups() -> impl Strategy<Value = Vec<CgroupSpec>> {
+    let weight = prop_oneof![2 => Just(100u32), 2 => 10u32..1000, 1 => 1u32..=10_000];
+    let one = (weight, prop::bool::weighted(0.1));
+    let all = prop::collection::vec(one, 1..=PATHS.len()).prop_map(|specs| {
+        let named = specs.into_iter().zip(PATHS);
+        let spec = |((weight, idle), path): ((u32, bool), &str)| CgroupSpec {
+            path: path.to_string(),
+            weight,
+            idle,
+        };
+        named.map(spec).collect()
+    });
+    prop_oneof![1 => Just(Vec::new()), 1 => all]
+}
+
+/// Weights, idleness and moves while `file` runs.
+fn changes(file: &File, picks: Vec<(u64, usize, usize, u32)>) -> Vec<ChangeSpec> {
+    let nr = file.cgroups.len();
+    if nr == 0 {
+        return Vec::new();
+    }
+    let change = |(at_us, what, which, weight): (u64, usize, usize, u32)| {
+        let cgroup = &file.cgroups[which % nr];
+        let path = Some(cgroup.path.clone());
+        let change = ChangeSpec {
+            at_us,
+            ..ChangeSpec::default()
+        };
+        match what {
+            0 if !cgroup.idle => ChangeSpec {
+                cgroup: path,
+                weight: Some(weight),
+                ..change
+            },
+            _ => ChangeSpec {
+                moves: Some(format!("group{}", which % file.groups.len())),
+                to: path,
+                ..change
+            },
+        }
+    };
+    picks.into_iter().map(change).collect()
+}
+
 fn groups(cpus: usize) -> impl Strategy<Value = GroupSpec> {
     let most = (cpus * 2).clamp(3, 200);
     let pinned = prop_oneof![
@@ -107,13 +157,14 @@ fn groups(cpus: usize) -> impl Strategy<Value = GroupSpec> {
         8 => Just(PolicySpec::Normal),
         1 => Just(PolicySpec::Batch),
         1 => Just(PolicySpec::Idle),
+        1 => Just(PolicySpec::Fifo),
     ];
     let rest = (0u64..30_000, 0u64..500, prop::bool::weighted(0.1));
     (1..most, nice, policy, pinned, rest, does()).prop_map(
         |(count, nice, policy, cpus, (start_us, stagger_us, kthread), does)| GroupSpec {
             name: "group".to_string(),
             count,
-            nice,
+            nice: if policy == PolicySpec::Fifo { 0 } else { nice },
             policy,
             cpus,
             start_us,
@@ -139,6 +190,7 @@ fn faults() -> impl Strategy<Value = FaultSpec> {
         rate(4000),
         rate(2000),
         rate(20_000),
+        rate(300),
         storage,
     )
         .prop_map(
@@ -149,6 +201,7 @@ fn faults() -> impl Strategy<Value = FaultSpec> {
                 hotplug_us,
                 higher_us,
                 bypass_us,
+                cgroup_us,
                 storage_one_in,
             )| FaultSpec {
                 affinity_us,
@@ -157,8 +210,8 @@ fn faults() -> impl Strategy<Value = FaultSpec> {
                 hotplug_us,
                 higher_us,
                 bypass_us,
+                cgroup_us,
                 storage_one_in,
-                ..FaultSpec::default()
             },
         )
 }
@@ -197,16 +250,33 @@ pub fn scenarios() -> impl Strategy<Value = File> {
             let cpus = scx_fulcrum::sim::topology::Topology::parse(&topology)
                 .unwrap()
                 .cpus;
-            prop::collection::vec(groups(cpus), 1..4).prop_map(move |groups| File {
-                name: "property".to_string(),
-                topology: Some(topology.clone()),
-                seconds: Some(0.08),
-                kernel: Some(kernel.to_string()),
-                seed: Some(seed),
-                faults,
-                clocks,
-                groups,
-                ..File::default()
+            let parts = (
+                prop::collection::vec((groups(cpus), 0usize..8), 1..4),
+                cgroups(),
+                prop::collection::vec((0u64..80_000, 0usize..2, 0usize..8, 1u32..=1000), 0..4),
+            );
+            parts.prop_map(move |(groups, cgroups, picks)| {
+                let homes = cgroups.len() + 1;
+                let place = |(index, (mut group, home)): (usize, (GroupSpec, usize))| {
+                    let cgroup: Option<&CgroupSpec> = cgroups.get(home % homes);
+                    group.cgroup = cgroup.map(|cgroup| cgroup.path.clone());
+                    group.name = format!("group{index}");
+                    group
+                };
+                let mut file = File {
+                    name: "property".to_string(),
+                    topology: Some(topology.clone()),
+                    seconds: Some(0.08),
+                    kernel: Some(kernel.to_string()),
+                    seed: Some(seed),
+                    faults,
+                    clocks,
+                    groups: groups.into_iter().enumerate().map(place).collect(),
+                    cgroups,
+                    ..File::default()
+                };
+                file.changes = changes(&file, picks);
+                file
             })
         },
     )
