@@ -39,22 +39,28 @@ static __always_inline void pick_call_thief(s32 cpu)
 }
 
 /*
- * We were called for a task of our own queue and took one, maybe another that
- * came in between and was due earlier: the call is passed on.
+ * We were called for a task of queue @called - 1 and took one of our own, maybe
+ * one that came in between: the call is passed on.
  */
-static __always_inline void pick_pass_on(s32 cpu)
+static __always_inline void pick_pass_on(s32 cpu, u32 called)
 {
+	s32 queue = called - 1;
+
 	WRITE_HINT(cpu_state(cpu)->pull_from, 0);
-	if (recheck_work(cpu))
-		pick_call_thief(cpu);
+	unmark_idle(cpu);	/* to somebody else */
+	if (queue == cpu ? recheck_work(cpu) : READ_HINT(cpu_state(queue)->has_work))
+		pick_call_thief(queue);
 }
 
 static __always_inline bool pick_own(s32 cpu)
 {
+	u32 called;
+
 	if (kf_move_to_local(cpu_queue(cpu))) {
 		stat_inc(own_moves);
-		if (READ_HINT(cpu_state(cpu)->pull_from) == cpu + 1)
-			pick_pass_on(cpu);
+		called = READ_HINT(cpu_state(cpu)->pull_from);
+		if (called)
+			pick_pass_on(cpu, called);
 		return true;
 	}
 	if (READ_HINT(cpu_state(cpu)->has_work))
