@@ -87,10 +87,13 @@ struct cpu_state {
 	u32 pull_from;		/* CPU + 1 whose queue a waker asks us to look into */
 	u32 thief_missed;	/* a thief found the queue empty that was marked */
 	u32 curr_burst;		/* what the running task usually runs at a time, ns */
-	u32 pad0;
-	u64 pad1[2];
+	u32 left_behind;	/* a higher class came while our task could go on */
 
 	/* the owner's */
+	u32 requeues;		/* the kernel queues tasks anew at our request, within the call */
+	u32 pad0;
+	u64 pad1;
+
 	u32 next_taken;		/* a task already waits on the local queue */
 	u32 yielded;		/* the running task gave up the CPU */
 	u32 looked_twice;	/* since it last ran something */
@@ -102,7 +105,7 @@ struct cpu_state {
 	u32 lifecycle_event;	/* ... and event */
 	u32 generation;		/* of the knobs, as last seen at a tick */
 	u32 mixed;		/* > 0: tasks of different weights meet here */
-	u32 pad5;
+	u32 watch_turn;		/* the CPU last looked at for tasks left behind, as a bit */
 	u64 rescued_at;		/* last look for a task that waits too long */
 	u64 slice_end;		/* when the timer is to end the slice; 0: it isn't */
 

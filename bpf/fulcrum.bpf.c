@@ -13,6 +13,7 @@
  *	place.h		the one door into every queue
  *	wake.h		where a waking task goes
  *	pick.h steal.h	what a CPU runs next; taking work from others
+ *	higher.h	CPUs that a higher class takes away
  *	hotplug.h	CPUs that come and go
  *	dump.h exit.h	what is left to read afterwards
  *	events.h	what wakes the agent
@@ -186,6 +187,11 @@ void STRUCT_OP(fulcrum_stopping, struct task_struct *p, bool runnable)
 		life_stopping(p, t, runnable);
 }
 
+void STRUCT_OP(fulcrum_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	higher_released(cpu);
+}
+
 void STRUCT_OP(fulcrum_disable, struct task_struct *p)
 {
 	struct task_ctx *t = task_ctx(p);
@@ -244,6 +250,7 @@ struct sched_ext_ops fulcrum_ops = {
 	.tick		= (void *)fulcrum_tick,
 	.yield		= (void *)fulcrum_yield,
 	.stopping	= (void *)fulcrum_stopping,
+	.cpu_release	= (void *)fulcrum_cpu_release,
 	.disable	= (void *)fulcrum_disable,
 	.exit_task	= (void *)fulcrum_exit_task,
 	.dump		= (void *)fulcrum_dump,

@@ -49,6 +49,9 @@ KFUNC void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it__iter, u64 vti
 KFUNC bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p,
 				  u64 dsq_id, u64 enq_flags) KFUNC_ATTR;
 
+KFUNC u32 scx_bpf_reenqueue_local(void) KFUNC_ATTR;
+KFUNC void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags) KFUNC_ATTR;
+
 KFUNC s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *cpus_allowed,
 				   struct scx_bpf_select_cpu_and_args *args) KFUNC_ATTR;
 KFUNC s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,

@@ -10,6 +10,7 @@
 #ifndef FULCRUM_LIFE_H
 #define FULCRUM_LIFE_H
 
+#include "higher.h"
 #include "place.h"
 #include "slice_timer.h"
 
@@ -81,6 +82,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	queue_clock_advance(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;
 	c->next_taken = 0;
+	WRITE_HINT(c->left_behind, 0);
 	c->looked_twice = 0;
 	c->yielded = 0;
 	WRITE_HINT(c->curr_deadline, t->deadline);
@@ -101,6 +103,7 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 		queue_clock_advance(cpu, t->vruntime);
 	WRITE_HINT(c->curr_pid, 0);
 	WRITE_HINT(c->slice_end, 0);
+	higher_stopping(c, p, runnable);
 	if (runnable)
 		life_waits(t);
 }

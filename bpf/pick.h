@@ -10,6 +10,7 @@
 #define FULCRUM_PICK_H
 
 #include "cgroup_solve.h"
+#include "higher.h"
 #include "place.h"
 #include "rescue.h"
 #include "slice_timer.h"
@@ -187,6 +188,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))
 		pick_call_thief(cpu);	/* it looked before the task had arrived */
 	group_tick(cpu);
+	higher_watch(cpu);
 	if (pick_wants_tick_end(t, cpu)) {
 		stat_inc(tick_ends);
 		kf_set_slice(p, 0);

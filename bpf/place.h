@@ -45,8 +45,9 @@ static __always_inline s32 place_cpu(struct task_struct *p, s32 want)
 }
 
 /*
- * Must @p stay where it is? On its own account the running program counts as
- * migration-disabled once, so for the current task 1 means 0.
+ * Must @p stay where it is? On the current task's account each program that
+ * runs counts as migration-disabled once: one, or two if the kernel queues
+ * tasks anew at our request (higher.h).
  */
 static __always_inline bool must_stay(struct task_struct *p)
 {
@@ -54,7 +55,8 @@ static __always_inline bool must_stay(struct task_struct *p)
 		return true;
 	if (!p->migration_disabled)
 		return false;
-	return p->migration_disabled > 1 || p != bpf_get_current_task_btf();
+	return p->migration_disabled > 1 + this_cpu()->requeues ||
+	       p != bpf_get_current_task_btf();
 }
 
 static __always_inline u64 place_slice(struct task_ctx *t)
@@ -95,20 +97,34 @@ static __always_inline s32 place(struct task_struct *p, struct task_ctx *t, s32 
 /*
  * The idle CPU to offer @p, queued on @cpu, to; negative: none. A CPU sets our
  * mark, in @domain's word, before the kernel's: between the two the kernel
- * knows of no idle CPU, but we do.
+ * knows of no idle CPU, but we do. It also takes a task for migration-disabled
+ * that it queues anew within a call of ours: then our marks lead the way, and
+ * the kernel's say whether a higher class has taken that CPU too.
  */
 static __always_inline s32 idle_for(struct task_struct *p, s32 cpu, u32 domain)
 {
 	s32 idle = kf_pick_idle(p, cpu);
+	bool requeued = this_cpu()->requeues;
+	u32 tries = requeued ? FULCRUM_DOMAIN_CPUS : 1;
+	u32 bit = cpu_topology(cpu)->bit & 63, i;
+	s32 found = -1;
 	u64 marked;
 
 	if (idle >= 0 && idle < FULCRUM_MAX_CPUS)
 		return idle;
 	marked = READ_HINT(domain_state(domain)->idle);
-	if (!marked)
-		return -1;
-	idle = domain_cpu(domain, next_bit(marked, cpu_topology(cpu)->bit & 63));
-	return kf_allowed(p, idle) ? idle : -1;
+	bounded_for(i, 0, tries) {
+		if (!marked)
+			break;
+		bit = next_bit(marked, bit & 63);
+		idle = domain_cpu(domain, bit);
+		if (kf_allowed(p, idle) && (!requeued || kf_claim_idle(idle))) {
+			found = idle;
+			break;
+		}
+		marked &= ~(1ULL << (bit & 63));
+	}
+	return found;
 }
 
 /* An idle CPU that may run @p, queued on @cpu, is told to come and get it. */

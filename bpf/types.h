@@ -123,6 +123,8 @@ struct scx_exit_task_args {
 	bool cancelled;
 };
 
+struct scx_cpu_release_args;
+
 struct scx_exit_info {
 	enum scx_exit_kind kind;
 	s32 exit_cpu;
@@ -220,6 +222,7 @@ struct sched_ext_ops {
 	void (*dump)(struct scx_dump_ctx *ctx);
 	void (*dump_cpu)(struct scx_dump_ctx *ctx, s32 cpu, bool idle);
 	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);

@@ -59,6 +59,7 @@ killed! {
     sleep_not_noted
     runtime_not_charged_at_stop
     no_preemption_at_wakeup
+    left_behind_a_real_time_task
     clock_not_carried
 }
 

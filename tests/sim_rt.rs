@@ -4,6 +4,7 @@ mod sim_common;
 
 use scx_fulcrum::sim::variants::Variant;
 use scx_fulcrum::sim::workload::file::{Does, File, PolicySpec};
+use sim_common::judge::{ran, share_error, taken_cpu};
 use sim_common::{check, file, group};
 
 /// A real-time hog and two of ours on one CPU.
@@ -32,6 +33,19 @@ fn before_it_the_watchdog_ejects() {
     let (result, _) = check(&rt_hog("6.18", 46.0), Variant::lease(), |_| ());
     let text = result.unwrap_err();
     assert!(text.contains("watchdog: runnable task stall"), "{text}");
+}
+
+#[test]
+fn what_a_real_time_task_pushes_aside_goes_on_elsewhere() {
+    for kernel in ["6.16", "6.18", "7.1", "7.3"] {
+        let (result, _) = check(&taken_cpu(kernel, 40.0), Variant::lease(), |machine| {
+            ran(machine)[..3].to_vec()
+        });
+        let ran = result.unwrap_or_else(|text| panic!("{kernel}: {text}"));
+        let error = share_error(&ran, &[1.0; 3]);
+        assert!(error < 0.05, "{kernel}: shares are off by {error:.4}");
+        assert!(ran.iter().sum::<f64>() > 0.99 * 40e9, "{kernel}: {ran:?}");
+    }
 }
 
 #[test]

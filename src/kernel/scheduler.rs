@@ -206,16 +206,10 @@ fn ops_flags(config: &Config) -> u64 {
     }
 }
 
-fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, flags: u64, seq: u64) {
-    let ops = open.struct_ops.fulcrum_ops_mut();
-    ops.flags = flags;
-    ops.hotplug_seq = seq;
-    ops.exit_dump_len = config.exit_dump_len;
-    if let Some(timeout_ms) = config.timeout_ms {
-        ops.timeout_ms = timeout_ms;
-    }
-    // Callbacks that this kernel doesn't know: cgroup_set_idle came with 6.19,
-    // and all of cgroups can be configured away.
+/// Leave out the callbacks that this kernel doesn't know: cgroup_set_idle came
+/// with 6.19, and all of cgroups can be configured away. From 7.1 on, known by a
+/// flag that came then, another way than cpu_release is wanted.
+fn drop_callbacks(ops: &mut types::sched_ext_ops) {
     for (callback, name) in [
         (&mut ops.cgroup_init, "cgroup_init"),
         (&mut ops.cgroup_exit, "cgroup_exit"),
@@ -227,6 +221,20 @@ fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, flags: u64, seq: u64
             *callback = ptr::null_mut();
         }
     }
+    if compat::read_enum("scx_enq_flags", "SCX_ENQ_IMMED").is_ok() {
+        ops.cpu_release = ptr::null_mut();
+    }
+}
+
+fn set_ops(open: &mut OpenFulcrumSkel<'_>, config: &Config, flags: u64, seq: u64) {
+    let ops = open.struct_ops.fulcrum_ops_mut();
+    ops.flags = flags;
+    ops.hotplug_seq = seq;
+    ops.exit_dump_len = config.exit_dump_len;
+    if let Some(timeout_ms) = config.timeout_ms {
+        ops.timeout_ms = timeout_ms;
+    }
+    drop_callbacks(ops);
     let start = ops.name.iter().position(|&c| c == 0).unwrap_or(0);
     let room = ops.name.len().saturating_sub(start + 1);
     let suffix = build_id::ops_version_suffix(crate::VERSION);

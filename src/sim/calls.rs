@@ -274,6 +274,20 @@ impl Machine {
         });
     }
 
+    pub(super) fn call_cpu_release(&mut self, cpu: usize) {
+        // The agent leaves it out where the kernel knows a better way.
+        if self.bypass || self.cfg.release >= 701 {
+            return;
+        }
+        let ctx = self.context(Op::Release, cpu, Some(cpu));
+        self.call(ctx, |ops| {
+            if let Some(op) = ops.cpu_release {
+                // SAFETY: see call_init; the arguments are not looked at.
+                unsafe { op(cpu as i32, std::ptr::null_mut()) };
+            }
+        });
+    }
+
     pub(super) fn call_tick(&mut self, task: TaskId, cpu: usize) {
         self.call_rest(task, cpu, |ops, p| {
             if let Some(op) = ops.tick {

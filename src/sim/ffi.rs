@@ -19,6 +19,8 @@ pub const DSQ_GLOBAL: u64 = 1 << 63 | 1;
 pub const DSQ_LOCAL_ON: u64 = 1 << 63 | 1 << 62;
 /// `SCX_ENQ_WAKEUP`.
 pub const ENQ_WAKEUP: u64 = 1;
+/// `SCX_ENQ_REENQ`.
+pub const ENQ_REENQ: u64 = 1 << 40;
 /// `SCX_ENQ_PREEMPT`.
 pub const ENQ_PREEMPT: u64 = 1 << 32;
 /// `SCX_DEQ_SLEEP`.
@@ -271,6 +273,7 @@ pub struct Ops {
     pub cgroup_cancel_move: MoveFn<()>,
     pub cgroup_set_weight: CgroupFn<u32>,
     pub cgroup_set_idle: CgroupFn<bool>,
+    pub cpu_release: Option<unsafe extern "C" fn(i32, *mut c_void)>,
     pub cpu_online: CpuFn,
     pub cpu_offline: CpuFn,
     pub init: Option<unsafe extern "C" fn() -> i32>,
@@ -305,6 +308,7 @@ impl Ops {
         cgroup_cancel_move: None,
         cgroup_set_weight: None,
         cgroup_set_idle: None,
+        cpu_release: None,
         cpu_online: None,
         cpu_offline: None,
         init: None,
@@ -333,10 +337,12 @@ pub struct KernelTable {
     pub any_and: extern "C" fn(*const CpuMask, *const CpuMask) -> u32,
     pub pause: extern "C" fn(),
     pub start_timer: extern "C" fn(*mut c_void, u64),
+    pub reenqueue_local: extern "C" fn() -> u32,
+    pub reenqueue: extern "C" fn(u64, u64),
 }
 
 /// How many kernel functions `SIM_KFUNCS` lists.
-pub const NR_KFUNCS: usize = 33;
+pub const NR_KFUNCS: usize = 35;
 /// Members of `struct sim_enums`.
 const NR_ENUMS: usize = 14;
 /// Position of `SCX_ENQ_CPU_SELECTED` among them.

@@ -60,6 +60,8 @@ pub(super) const TABLE: *const KernelTable = &KernelTable {
     any_and,
     pause,
     start_timer,
+    reenqueue_local,
+    reenqueue,
 };
 
 extern "C" fn create_dsq(id: u64, _node: i32) -> i32 {
@@ -170,6 +172,14 @@ extern "C" fn pause() {
 
 extern "C" fn start_timer(timer: *mut c_void, ns: u64) {
     machine().start_timer(timer, ns);
+}
+
+extern "C" fn reenqueue_local() -> u32 {
+    machine().reenqueue_released()
+}
+
+extern "C" fn reenqueue(dsq: u64, flags: u64) {
+    machine().reenqueue_later(dsq, flags);
 }
 
 extern "C" fn any_and(a: *const CpuMask, b: *const CpuMask) -> u32 {

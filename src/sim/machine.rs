@@ -89,6 +89,8 @@ pub enum Happening {
     WakeAgain(TaskId, u64, usize),
     /// A timer of the scheduler's, armed on `cpu`, if its count stands.
     SchedTimer(usize, usize, u64),
+    /// What waits on `cpu`'s local queue is queued anew.
+    Reenqueue(usize),
     /// A kick reaches `cpu`.
     Kick(usize, u64),
     /// A higher class takes `cpu` for that long.
@@ -141,6 +143,8 @@ pub enum Op {
     Enqueue,
     /// `ops.dispatch()`
     Dispatch,
+    /// `ops.cpu_release()`
+    Release,
     /// An op that runs without a run-queue lock: init, hotplug, init_task.
     Unlocked,
     /// Any other.
@@ -260,6 +264,7 @@ impl Machine {
             | Happening::Tick(cpu)
             | Happening::WorkDone(cpu, _)
             | Happening::SchedTimer(cpu, ..)
+            | Happening::Reenqueue(cpu)
             | Happening::Kick(cpu, _)
             | Happening::HigherStart(cpu, _)
             | Happening::HigherEnd(cpu)
@@ -292,6 +297,9 @@ impl Machine {
             Happening::Activate(task, cpu, flags, waker) => self.activate(task, cpu, flags, waker),
             Happening::WakeAgain(task, flags, waker) => self.wake_again(task, flags, waker),
             Happening::SchedTimer(cpu, timer, count) => self.sched_timer(cpu, timer, count),
+            Happening::Reenqueue(cpu) => self.interrupt(cpu, |m| {
+                m.reenqueue_local(cpu);
+            }),
             Happening::Kick(cpu, flags) => self.kicked(cpu, flags),
             Happening::HigherStart(cpu, time) => self.higher_start(cpu, time),
             Happening::HigherEnd(cpu) => self.higher_end(cpu),

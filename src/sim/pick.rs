@@ -141,6 +141,10 @@ impl Machine {
             self.unmark_idle(cpu);
         }
         self.cpus[cpu].generation += 1;
+        if matches!(next, Curr::Higher | Curr::Rt(_)) && !matches!(prev, Curr::Higher | Curr::Rt(_))
+        {
+            self.call_cpu_release(cpu);
+        }
         match next {
             Curr::Task(task) => self.set_next(cpu, task),
             Curr::Idle => {

@@ -6,7 +6,7 @@
 use super::dsq::TaskId;
 use super::ffi;
 use super::log::What;
-use super::machine::{Curr, Machine};
+use super::machine::{Curr, Happening, Machine, Op};
 use super::tasks::{Insert, Place, State};
 
 /// Why a task is enqueued.
@@ -110,6 +110,46 @@ impl Machine {
             }
             None => self.tasks[task].custody = true,
         }
+    }
+
+    /// `scx_bpf_reenqueue_local()`, which is for ops.cpu_release() alone.
+    pub(super) fn reenqueue_released(&mut self) -> u32 {
+        if self.ctx.op != Op::Release {
+            self.fail("scx_bpf_reenqueue_local() outside ops.cpu_release()".to_string());
+            return 0;
+        }
+        let before = self.ctx;
+        let count = self.reenqueue_local(before.cpu);
+        self.ctx = before;
+        self.enter_world();
+        count
+    }
+
+    /// `scx_bpf_dsq_reenq()`: some time later, on the queue's CPU.
+    pub(super) fn reenqueue_later(&mut self, dsq: u64, _flags: u64) {
+        if dsq >> 62 != 3 {
+            return self.fail(format!("the simulator can't re-enqueue DSQ {dsq:#x}"));
+        }
+        if let Some(cpu) = self.valid_cpu((dsq & 0xffff_ffff) as i32, "scx_bpf_dsq_reenq") {
+            let (first, last) = self.cfg.costs.ipi;
+            let delay = self.rng.range(first, last);
+            self.push(self.now + delay, Happening::Reenqueue(cpu));
+        }
+    }
+
+    /// `reenq_local()`
+    pub(super) fn reenqueue_local(&mut self, cpu: usize) -> u32 {
+        if !self.cpus[cpu].active || self.bypass {
+            return 0;
+        }
+        let tasks: Vec<TaskId> = self.cpus[cpu].local.drain(..).collect();
+        for &task in &tasks {
+            self.tasks[task].place = Place::None;
+        }
+        for &task in &tasks {
+            self.do_enqueue(task, cpu, ffi::ENQ_REENQ, false);
+        }
+        tasks.len() as u32
     }
 
     /// `direct_dispatch()` and `finish_dispatch()`: puts `task` where the insert says.

@@ -162,6 +162,12 @@ pub const MUTANTS: &[Mutant] = &[
         replace: "return false;",
     },
     Mutant {
+        name: "left_behind_a_real_time_task",
+        file: "higher.h",
+        find: "\t\tscx_bpf_reenqueue_local();\n",
+        replace: "\t\t;\n",
+    },
+    Mutant {
         name: "clock_not_carried",
         file: "vtime.h",
         find: "\ts64 apart = (s64)(to - from);\n",

@@ -7,7 +7,7 @@ use proptest::test_runner::TestRunner;
 use scx_fulcrum::sim::ffi::Arithmetic;
 use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::variants::Variant;
-use scx_fulcrum::sim::workload::file::{Clocks, Does, File};
+use scx_fulcrum::sim::workload::file::{Clocks, Does, File, PolicySpec};
 
 use super::{check, file, group, scenarios};
 
@@ -24,6 +24,7 @@ pub const JUDGES: &[Judge] = &[
     ("short tasks wake fast beside hogs", latency),
     ("no CPU idles beside work", work_conservation),
     ("three hogs on two CPUs", rotation),
+    ("nobody is left behind a real-time task", left_behind),
     ("random scenarios", random),
 ];
 
@@ -61,6 +62,26 @@ pub fn mixed_hogs() -> (File, [f64; 4]) {
     let hog = |name, nice| group(name, 1, nice, Does::Hog {});
     let groups = vec![hog("a", -5), hog("b", 0), hog("c", 5), hog("d", 10)];
     (file("1", 3.0, groups), [3121.0, 1024.0, 335.0, 110.0])
+}
+
+/// Three hogs on two CPUs, one of which a real-time task takes for good.
+pub fn taken_cpu(kernel: &str, seconds: f64) -> File {
+    let mut rt = group("rt", 1, 0, Does::Hog {});
+    rt.policy = PolicySpec::Fifo;
+    rt.cpus = Some("0".to_string());
+    rt.start_us = 300_000;
+    let hog = |name| group(name, 1, 0, Does::Hog {});
+    let groups = vec![hog("a"), hog("b"), hog("c"), rt];
+    let mut file = file("2", seconds, groups);
+    file.kernel = Some(kernel.to_string());
+    file
+}
+
+fn left_behind(variant: Variant) -> (Result<(), String>, Variant) {
+    judge(&taken_cpu("6.18", 3.0), variant, |machine| {
+        let error = share_error(&ran(machine)[..3], &[1.0; 3]);
+        verdict(error < 0.05, || format!("shares are off by {error:.4}"))
+    })
 }
 
 fn weights(variant: Variant) -> (Result<(), String>, Variant) {

@@ -181,6 +181,16 @@ static inline void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 	counted(scx_bpf_kick_cpu)->kick(cpu, flags);
 }
 
+static inline u32 scx_bpf_reenqueue_local(void)
+{
+	return counted(scx_bpf_reenqueue_local)->reenqueue_local();
+}
+
+static inline void scx_bpf_dsq_reenq(u64 dsq_id, u64 flags)
+{
+	counted(scx_bpf_dsq_reenq)->reenqueue(dsq_id, flags);
+}
+
 static inline bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice)
 {
 	counted(scx_bpf_task_set_slice)->set_slice(p, slice);

@@ -129,6 +129,8 @@ struct scx_exit_task_args {
 	bool cancelled;
 };
 
+struct scx_cpu_release_args;
+
 struct scx_exit_info {
 	enum scx_exit_kind kind;
 	s32 exit_cpu;
@@ -191,6 +193,7 @@ struct sched_ext_ops {
 	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
 	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	s32 (*init)(void);
@@ -223,6 +226,8 @@ struct sched_ext_ops {
 	X(scx_bpf_pick_idle_cpu, 612, 9999)				\
 	X(scx_bpf_test_and_clear_cpu_idle, 612, 9999)			\
 	X(scx_bpf_kick_cpu, 612, 9999)					\
+	X(scx_bpf_reenqueue_local, 612, 9999)				\
+	X(scx_bpf_dsq_reenq, 701, 9999)					\
 	X(scx_bpf_task_set_slice, 619, 9999)				\
 	X(scx_bpf_now, 614, 9999)					\
 	X(scx_bpf_task_cpu, 612, 9999)					\
@@ -279,6 +284,8 @@ struct sim_kernel {
 	u32 (*any_and)(const struct cpumask *a, const struct cpumask *b);
 	void (*pause)(void);		/* other CPUs may act in between */
 	void (*start_timer)(struct bpf_timer *timer, u64 ns);
+	u32 (*reenqueue_local)(void);
+	void (*reenqueue)(u64 dsq_id, u64 flags);
 };
 
 /* What the engine sets before it calls, and reads afterwards. */
