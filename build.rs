@@ -4,6 +4,8 @@
 //! Needs a clang that targets BPF and nothing else: no kernel headers, no
 //! bpftool, no vmlinux.h.
 
+#[path = "build/policies.rs"]
+mod policies;
 #[path = "build/sim.rs"]
 mod sim;
 
@@ -29,6 +31,7 @@ fn build() -> Result<(), String> {
     println!("cargo:rerun-if-changed=bpf");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: build with cargo")?);
     let clang = clang();
+    policies::generate()?;
     sim::build(&clang)?;
     SkeletonBuilder::new()
         .source(SOURCE)

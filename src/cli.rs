@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::control::settings::{self, CREDIT_US, POLICIES, Policy, SLICE_US, Settings};
 use crate::exit::{self, ExitCode, Failure, Outcome};
 
 /// Longest watchdog timeout that the kernel accepts, in milliseconds.
 pub const MAX_TIMEOUT_MS: u32 = 30_000;
-
-/// Slice if the user names none, in microseconds.
-pub const DEFAULT_SLICE_US: u64 = 3_000;
 
 const MIN_TIMEOUT_MS: u32 = 100;
 const MAX_DUMP_LEN: i64 = 1 << 20;
@@ -44,15 +42,44 @@ pub enum Command {
     /// Run a workload file on a simulated machine with this very scheduler, and
     /// compare with the ideal and with EEVDF. Touches nothing outside itself.
     Sim(crate::sim::command::SimArgs),
+
+    /// Change the scx_fulcrum that runs: policy=NAME or mode=NAME, slice-us=US,
+    /// credit-us=US. All of them are taken, or none; in force within a slice.
+    Set {
+        /// What to set, as KEY=VALUE
+        #[arg(value_name = "KEY=VALUE")]
+        values: Vec<String>,
+    },
+
+    /// Print what is set in the scx_fulcrum that runs.
+    Get {
+        /// As one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Flags of a scheduling run.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
+    /// How to schedule: fair, or another policy of docs/policies.md [default: fair]
+    #[arg(long, value_name = "NAME", value_parser = policy, long_help = policy_help())]
+    pub policy: Option<String>,
+
+    /// A policy with its knobs, by purpose: auto, gaming, lowlatency, powersave or
+    /// server [default: auto]
+    #[arg(long, value_name = "NAME", value_parser = mode, conflicts_with = "policy")]
+    pub mode: Option<String>,
+
     /// CPU time that a busy task of normal weight gets at a time, in microseconds
-    /// (100 to 100000)
-    #[arg(short = 's', long, value_name = "US", default_value_t = DEFAULT_SLICE_US, value_parser = clap::value_parser!(u64).range(100..=100_000))]
-    pub slice_us: u64,
+    /// (100 to 100000) [default: the policy's, 3000 for fair]
+    #[arg(short = 's', long, value_name = "US", value_parser = slice)]
+    pub slice_us: Option<u64>,
+
+    /// CPU time that a task which slept may catch up on before others, in
+    /// microseconds (0 to 30000) [default: the policy's, 12000 for fair]
+    #[arg(long, value_name = "US", value_parser = credit)]
+    pub credit_us: Option<u64>,
 
     /// Schedule only tasks that ask for it with the policy SCHED_EXT
     #[arg(long)]
@@ -87,6 +114,30 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    /// The knobs that the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Usage`] if they contradict one another.
+    pub fn settings(&self) -> Outcome<Settings> {
+        let number = |value: Option<u64>| value.map(|value| value.to_string());
+        let flags = [
+            ("policy", self.policy.clone()),
+            ("mode", self.mode.clone()),
+            ("slice-us", number(self.slice_us)),
+            ("credit-us", number(self.credit_us)),
+        ];
+        let values: Vec<_> = flags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_string(), value?)))
+            .collect();
+        if values.is_empty() {
+            return Ok(Settings::default());
+        }
+        let settings = Settings::default().with(&values);
+        settings.map_err(|why| Failure::new(ExitCode::Usage, why))
+    }
+
     /// The watchdog timeout in milliseconds: the flag, else `environment`
     /// (the value of `SCX_TIMEOUT_MS`), else `None` for the kernel's own.
     ///
@@ -108,6 +159,30 @@ impl RunArgs {
             )),
         }
     }
+}
+
+fn policy(text: &str) -> Result<String, String> {
+    Policy::named(text).map(|_| text.to_string())
+}
+
+fn policy_help() -> String {
+    let mut text = String::from("How to schedule [default: fair]:");
+    for policy in POLICIES {
+        text += &format!("\n{:<8} {}", policy.name, policy.text);
+    }
+    text
+}
+
+fn mode(text: &str) -> Result<String, String> {
+    settings::mode(text).map(|_| text.to_string())
+}
+
+fn slice(text: &str) -> Result<u64, String> {
+    settings::number(text, &SLICE_US)
+}
+
+fn credit(text: &str) -> Result<u64, String> {
+    settings::number(text, &CREDIT_US)
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -163,7 +238,7 @@ mod tests {
     #[test]
     fn flags_of_the_family_are_understood() {
         let cli = parsed("-s 700 --stats 0.5 --exit-dump-len 65536 --partial -v -v").unwrap();
-        assert_eq!(cli.run.slice_us, 700);
+        assert_eq!(cli.run.settings().unwrap().slice_us(), 700);
         assert_eq!(cli.run.stats, Some(Duration::from_millis(500)));
         assert_eq!(cli.run.exit_dump_len, 65_536);
         assert!(cli.run.partial);
@@ -179,6 +254,10 @@ mod tests {
         for (line, range) in [
             ("--slice-us 99", "100..=100000"),
             ("--slice-us 100001", "100..=100000"),
+            ("--credit-us 30001", "0..=30000"),
+            ("--policy x", "not one of fair, latency, batch, mlfq, fifo"),
+            ("--mode x", "auto, gaming, lowlatency, powersave, server"),
+            ("--mode auto --policy fair", "cannot be used with"),
             ("--timeout-ms 30001", "100..=30000"),
             ("--exit-dump-len 1048577", "0..=1048576"),
             ("--stats 0", "0.1..=86400"),
@@ -190,6 +269,20 @@ mod tests {
             assert!(message.contains(range), "{line}: {message}");
             assert_eq!(message.lines().count(), 1, "{line}: {message}");
         }
+    }
+
+    #[test]
+    fn policies_and_modes_become_settings() {
+        let settings = |line| parsed(line).unwrap().run.settings().unwrap().to_string();
+        assert_eq!(settings(""), Settings::default().to_string());
+        assert_eq!(
+            settings("--slice-us 250 --policy latency"),
+            "policy=latency slice-us=250 credit-us=24000"
+        );
+        assert_eq!(
+            settings("--mode lowlatency --credit-us 5"),
+            "policy=latency slice-us=500 credit-us=5"
+        );
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! The scheduler itself is the BPF program under `bpf/`; this library is the
 //! agent around it: it checks the machine ([`kernel::preflight`]), loads and
 //! attaches the program ([`kernel::scheduler`]), tells what it does
-//! ([`stats`]) and detaches it again ([`agent`]).
+//! ([`stats`]), changes it while it runs ([`control`]) and detaches it again
+//! ([`agent`]).
 
 #![deny(missing_docs)]
 
 pub mod agent;
 pub mod cli;
+pub mod control;
 pub mod exit;
 pub mod kernel;
 pub mod log;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode as Status;
 
 use scx_fulcrum::cli::{self, Cli, Command};
+use scx_fulcrum::control::{self, client};
 use scx_fulcrum::exit::{ExitCode, Failure, Outcome};
 use scx_fulcrum::kernel::features::Features;
 use scx_fulcrum::kernel::view::SystemView;
@@ -40,9 +41,16 @@ fn main() -> Status {
 }
 
 fn run(cli: &Cli) -> Outcome<ExitCode> {
+    let control = Path::new(control::SOCKET);
     match &cli.command {
         Some(Command::Doctor) => return examine(),
         Some(Command::Sim(args)) => return sim::command::run(args, &mut io::stdout().lock()),
+        Some(Command::Set { values }) => {
+            return done(client::set(control, values, &mut io::stdout().lock()));
+        }
+        Some(Command::Get { json }) => {
+            return done(client::get(control, *json, &mut io::stdout().lock()));
+        }
         None => {}
     }
     if cli.run.help_stats {
@@ -62,6 +70,10 @@ fn examine() -> Outcome<ExitCode> {
     Ok(report
         .failure()
         .map_or(ExitCode::Ok, |failure| failure.code))
+}
+
+fn done(result: Outcome<()>) -> Outcome<ExitCode> {
+    result.map(|()| ExitCode::Ok)
 }
 
 fn written(result: io::Result<()>) -> Outcome<ExitCode> {

@@ -68,18 +68,15 @@ impl Sleeper {
         self.waker.stopping.load(Ordering::Acquire)
     }
 
-    /// Sleep until woken, until `source` can be read, or until `deadline`.
+    /// Sleep until woken, until one of `sources` is ready, or until `deadline`.
     /// May end early: the caller looks at everything anyway.
     ///
     /// # Errors
     ///
     /// Those of `poll`; a signal is none.
-    pub fn sleep(
-        &self,
-        source: Option<BorrowedFd<'_>>,
-        deadline: Option<Instant>,
-    ) -> io::Result<()> {
-        let pipe = PollFd::from_borrowed_fd(self.pipe.as_fd(), PollFlags::IN);
+    pub fn sleep(&self, sources: &[PollFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
+        let mut fds = vec![readable(self.pipe.as_fd())];
+        fds.extend_from_slice(sources);
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
             Timespec {
@@ -87,20 +84,18 @@ impl Sleeper {
                 tv_nsec: left.subsec_nanos().into(),
             }
         });
-        let woken = match source {
-            None => poll_readable(&mut [pipe], timeout.as_ref())?,
-            Some(source) => {
-                let source = PollFd::from_borrowed_fd(source, PollFlags::IN);
-                poll_readable(&mut [pipe, source], timeout.as_ref())?
-            }
-        };
-        if woken {
+        if poll_readable(&mut fds, timeout.as_ref())? {
             // One read takes all that is likely to be there; what it leaves
             // ends the next sleep, which does no harm.
             let _taken = (&self.pipe).read(&mut [0; 64])?;
         }
         Ok(())
     }
+}
+
+/// A source of [`Sleeper::sleep`] that is ready when it can be read.
+pub fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
 }
 
 /// Wait, and tell whether the first of `fds` can be read.
@@ -121,9 +116,9 @@ mod tests {
     /// Longer than any test takes: a sleep that ends by this alone has failed.
     const FOREVER: Duration = Duration::from_secs(60);
 
-    fn slept(sleeper: &Sleeper, source: Option<BorrowedFd<'_>>, limit: Duration) -> Duration {
+    fn slept(sleeper: &Sleeper, sources: &[PollFd<'_>], limit: Duration) -> Duration {
         let start = Instant::now();
-        sleeper.sleep(source, Some(start + limit)).unwrap();
+        sleeper.sleep(sources, Some(start + limit)).unwrap();
         start.elapsed()
     }
 
@@ -131,8 +126,8 @@ mod tests {
     fn a_deadline_ends_the_sleep_and_not_before() {
         let sleeper = Sleeper::new().unwrap();
         let limit = Duration::from_millis(20);
-        assert!(slept(&sleeper, None, limit) >= limit);
-        assert!(slept(&sleeper, None, Duration::ZERO) < FOREVER);
+        assert!(slept(&sleeper, &[], limit) >= limit);
+        assert!(slept(&sleeper, &[], Duration::ZERO) < FOREVER);
         assert!(!sleeper.stopping());
     }
 
@@ -142,10 +137,10 @@ mod tests {
         let (waker, limit) = (sleeper.waker(), Duration::from_millis(20));
         waker.wake();
         waker.wake();
-        assert!(slept(&sleeper, None, FOREVER) < FOREVER);
-        assert!(slept(&sleeper, None, limit) >= limit);
+        assert!(slept(&sleeper, &[], FOREVER) < FOREVER);
+        assert!(slept(&sleeper, &[], limit) >= limit);
         let other = thread::spawn(move || waker.stop());
-        assert!(slept(&sleeper, None, FOREVER) < FOREVER);
+        assert!(slept(&sleeper, &[], FOREVER) < FOREVER);
         other.join().unwrap();
         assert!(sleeper.stopping());
     }
@@ -155,9 +150,9 @@ mod tests {
         let sleeper = Sleeper::new().unwrap();
         let (mut reader, mut writer) = io::pipe().unwrap();
         let limit = Duration::from_millis(20);
-        assert!(slept(&sleeper, Some(reader.as_fd()), limit) >= limit);
+        assert!(slept(&sleeper, &[readable(reader.as_fd())], limit) >= limit);
         writer.write_all(b"x").unwrap();
-        assert!(slept(&sleeper, Some(reader.as_fd()), FOREVER) < FOREVER);
+        assert!(slept(&sleeper, &[readable(reader.as_fd())], FOREVER) < FOREVER);
         let mut byte = [0];
         reader.read_exact(&mut byte).unwrap();
         assert_eq!(&byte, b"x");

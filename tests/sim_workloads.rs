@@ -18,6 +18,7 @@ fn args(name: &str) -> SimArgs {
         cpus: None,
         topology: None,
         kernel: None,
+        policy: None,
         seconds: None,
         check: true,
         json: true,

@@ -12,7 +12,7 @@
 
 #define FULCRUM_POLICIES(X) \
 	X(FAIR, fair, 3000, 12000, "exact shares by weight, short tasks wake fast") \
-	X(LATENCY, latency, 1000, 20000, "desktop, audio, games: fair, and short tasks come sooner still") \
+	X(LATENCY, latency, 1500, 24000, "desktop, audio, games: fair, and short tasks come sooner still") \
 	X(BATCH, batch, 12000, 4000, "throughput: fair shares in long turns, hardly any preemption") \
 	X(MLFQ, mlfq, 2000, 12000, "multi-level feedback: who uses its slice up falls a level; no weights") \
 	X(FIFO, fifo, 5000, 12000, "first come, first served, for comparison; no weights, no preemption")

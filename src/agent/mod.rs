@@ -2,8 +2,9 @@
 //! The agent's one loop: load, attach, wait, detach.
 //!
 //! It decides nothing about scheduling. It sleeps until a signal, a request
-//! for statistics, the kernel ending the scheduler or the time for its next
-//! line of statistics; where none of these comes, it never wakes.
+//! for statistics, somebody who changes a knob, the kernel ending the scheduler
+//! or the time for its next line of statistics; where none of these comes, it
+//! never wakes.
 
 mod haste;
 
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 use scx_utils::SCX_ECODE_ACT_RESTART;
 
 use crate::cli::RunArgs;
+use crate::control;
+use crate::control::protocol::{Reply, Request, State, texts};
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::kernel::events::Events;
 use crate::kernel::exit_info::{ExitInfo, Next};
@@ -27,7 +30,7 @@ use crate::stats::SOCKET;
 use crate::stats::counters::Snapshot;
 use crate::stats::metrics::Metrics;
 use crate::stats::server::Server;
-use crate::wake::Sleeper;
+use crate::wake::{Sleeper, readable};
 
 use haste::Haste;
 
@@ -60,6 +63,7 @@ pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
         sleeper,
         stats: args.stats,
         server: None,
+        control: None,
     };
     let mut end = agent.live(haste)?;
     while let End::Restart = end {
@@ -72,7 +76,8 @@ fn config(args: &RunArgs) -> Outcome<Config> {
     let timeout = std::env::var_os("SCX_TIMEOUT_MS");
     let timeout = timeout.as_ref().map(|text| text.to_string_lossy());
     Ok(Config {
-        slice_ns: args.slice_us * 1000,
+        settings: args.settings()?,
+        generation: 1,
         partial: args.partial,
         timeout_ms: args.timeout_ms(timeout.as_deref())?,
         exit_dump_len: args.exit_dump_len,
@@ -148,6 +153,8 @@ struct Agent<'a> {
     /// Statistics for clients, across restarts; `None` before the first attach
     /// or if nobody can be served.
     server: Option<Server>,
+    /// Where knobs are changed, likewise.
+    control: Option<control::server::Server>,
 }
 
 impl Agent<'_> {
@@ -181,12 +188,8 @@ impl Agent<'_> {
             return self.ended(&info, ExitCode::Enable);
         }
         self.announce(&topology);
-        if self.server.is_none() {
-            self.server = Server::launch(Path::new(SOCKET), self.sleeper.waker())
-                .map_err(|why| log::warn!("{why}: scheduling goes on"))
-                .ok();
-        }
-        let end = self.wait(&scheduler)?;
+        self.open_doors();
+        let end = self.wait(&mut scheduler)?;
         let summary = scheduler.snapshot().summary();
         match end {
             Some(info) => {
@@ -199,6 +202,21 @@ impl Agent<'_> {
                 log::debug!("detached in {} ms", took.as_millis());
                 Ok(End::Stopped)
             }
+        }
+    }
+
+    /// Let clients in, unless they are already.
+    fn open_doors(&mut self) {
+        let closed = |why: String| log::warn!("{why}: scheduling goes on");
+        if self.server.is_none() {
+            self.server = Server::launch(Path::new(SOCKET), self.sleeper.waker())
+                .map_err(closed)
+                .ok();
+        }
+        if self.control.is_none() {
+            self.control = control::server::Server::launch(Path::new(control::SOCKET))
+                .map_err(closed)
+                .ok();
         }
     }
 
@@ -219,6 +237,11 @@ impl Agent<'_> {
             count(topology.nodes, "node"),
             std::process::id(),
         );
+        log::debug!(
+            "{}, generation {}",
+            self.config.settings,
+            self.config.generation
+        );
         for note in &topology.notes {
             log::info!("topology: {note}");
         }
@@ -226,7 +249,7 @@ impl Agent<'_> {
 
     /// Wait until the scheduler ends: why, or `None` on request. All inputs
     /// meet here.
-    fn wait(&self, scheduler: &Scheduler<'_>) -> Outcome<Option<ExitInfo>> {
+    fn wait(&mut self, scheduler: &mut Scheduler<'_>) -> Outcome<Option<ExitInfo>> {
         let mut events = listen(scheduler);
         let mut lines = self.stats.map(Lines::new);
         loop {
@@ -238,6 +261,9 @@ impl Agent<'_> {
             }
             if let Some(server) = &self.server {
                 server.answer(|| scheduler.snapshot());
+            }
+            if let Some(control) = &mut self.control {
+                control.serve(|request| obey(&mut self.config, scheduler, request));
             }
             // Nobody who reads is no reason to stop scheduling.
             if lines
@@ -251,10 +277,15 @@ impl Agent<'_> {
                 Some(_) => None,
                 None => Some(Instant::now() + EJECTION_CHECK),
             };
-            let deadline = due.into_iter().chain(check).min();
+            let control = self.control.as_ref();
+            let pause = control.and_then(control::server::Server::deadline);
+            let deadline = due.into_iter().chain(check).chain(pause).min();
+            let mut sources = control.map_or_else(Vec::new, |control| control.poll_fds());
+            sources.extend(events.as_ref().map(|events| readable(events.as_fd())));
             self.sleeper
-                .sleep(events.as_ref().map(Events::as_fd), deadline)
+                .sleep(&sources, deadline)
                 .map_err(Failure::sleepless)?;
+            drop(sources);
             if let Some(Err(error)) = events.as_ref().map(Events::take) {
                 log::debug!("events: {error:#}");
                 events = None;
@@ -289,11 +320,29 @@ impl Agent<'_> {
                 return Ok(End::Stopped);
             }
             self.sleeper
-                .sleep(None, Some(until))
+                .sleep(&[], Some(until))
                 .map_err(Failure::sleepless)?;
         }
         Ok(End::Restart)
     }
+}
+
+/// Do what a client of the control socket wants: all of it, or nothing.
+fn obey(config: &mut Config, scheduler: &mut Scheduler<'_>, request: Request) -> Reply {
+    if let Request::Set { values } = request {
+        match texts(&values).and_then(|values| config.settings.with(&values)) {
+            Ok(settings) => config.settings = settings,
+            Err(error) => return Reply::Refused { error },
+        }
+        // Kept in the configuration, it survives a restart.
+        config.generation = config.generation.wrapping_add(1);
+        if !scheduler.set_knobs(&config.settings, config.generation) {
+            log::warn!("the knobs are out of reach: the change waits for the next start");
+        }
+        log::info!("set: {}, generation {}", config.settings, config.generation);
+    }
+    let seen = scheduler.seen_by(config.generation);
+    Reply::State(State::of(&config.settings, config.generation, seen))
 }
 
 /// What tells of an ejection at once; `None` means looking for it.

@@ -2,17 +2,18 @@
 //! The loaded scheduler: open, load, attach, look at, detach.
 //!
 //! All that is written into the BPF program's memory is written before it is
-//! loaded; afterwards it is only read.
+//! loaded, but for the knobs; the rest is only read afterwards.
 
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject};
 use scx_utils::{ScxConsts, build_id, compat};
 
+use crate::control::settings::Settings;
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::stats::counters::{Counters, Snapshot};
 
@@ -43,9 +44,10 @@ pub type Storage = MaybeUninit<OpenObject>;
 /// How to schedule.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// CPU time that a busy task of normal weight gets at a time, in
-    /// nanoseconds (100,000 to 100,000,000).
-    pub slice_ns: u64,
+    /// The knobs at the start.
+    pub settings: Settings,
+    /// Their generation.
+    pub generation: u32,
     /// Schedule tasks of policy SCHED_EXT only.
     pub partial: bool,
     /// The kernel's watchdog timeout in milliseconds, at most 30,000; `None`:
@@ -167,6 +169,36 @@ impl<'obj> Scheduler<'obj> {
         snapshot
     }
 
+    /// Change the knobs while it schedules; false: there is no memory for them.
+    pub fn set_knobs(&mut self, settings: &Settings, generation: u32) -> bool {
+        let Some(data) = self.skel.maps.data_data.as_deref_mut() else {
+            return false;
+        };
+        write_knobs(&mut data.knobs, settings, generation);
+        true
+    }
+
+    /// CPUs that run a task of ours, and those of them that have seen
+    /// `generation` of the knobs.
+    pub fn seen_by(&self, generation: u32) -> (u64, u64) {
+        let Some(bss) = self.skel.maps.bss_data.as_deref() else {
+            return (0, 0);
+        };
+        let (mut busy, mut seen) = (0, 0);
+        for cpu in bss.cpus.iter().take(self.cpu_limit()) {
+            // SAFETY: as in `snapshot`.
+            let (pid, last) = unsafe {
+                (
+                    ptr::read_volatile(&cpu.curr_pid),
+                    ptr::read_volatile(&cpu.generation),
+                )
+            };
+            busy += u64::from(pid != 0);
+            seen += u64::from(pid != 0 && last == generation);
+        }
+        (busy, seen)
+    }
+
     /// One past the highest possible CPU, so that the state of CPUs that
     /// can't exist is never touched, which would cost memory.
     fn cpu_limit(&self) -> usize {
@@ -255,9 +287,26 @@ fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology
             "the BPF program has no data section: rebuild scx_fulcrum",
         )
     })?;
-    data.knobs.slice_ns = config.slice_ns;
+    write_knobs(&mut data.knobs, &config.settings, config.generation);
     fill_topology(&mut data.topo, topology);
     Ok(())
+}
+
+/// Write the knobs where the BPF program reads them. It may run: each word is
+/// written at once, in any order (`bpf/abi.h`), the generation last.
+pub(crate) fn write_knobs(knobs: &mut types::knobs, settings: &Settings, generation: u32) {
+    let policy = settings.policy().number();
+    // SAFETY: exclusive references to aligned words; the BPF program, which
+    // reads them at the same time, is not of this language.
+    unsafe {
+        let word = |word: &mut u64, value| {
+            AtomicU64::from_ptr(ptr::from_mut(word)).store(value, Ordering::Relaxed);
+        };
+        word(&mut knobs.slice_ns, settings.slice_us() * 1000);
+        word(&mut knobs.credit_ns, settings.credit_us() * 1000);
+        AtomicU32::from_ptr(&raw mut knobs.policy).store(policy, Ordering::Relaxed);
+        AtomicU32::from_ptr(&raw mut knobs.generation).store(generation, Ordering::Release);
+    }
 }
 
 /// Write the domains where the BPF program reads them. The limits of `topo`

@@ -66,18 +66,25 @@ fn the_topology_is_laid_out_for_the_bpf_program() {
     }
 }
 
+fn words(knobs: &types::knobs) -> (u32, u32, u64, u64) {
+    (
+        knobs.policy,
+        knobs.generation,
+        knobs.slice_ns,
+        knobs.credit_ns,
+    )
+}
+
 #[test]
 fn what_is_set_before_loading_is_what_was_asked_for() {
     let mut storage = Storage::uninit();
     let mut open = FulcrumSkelBuilder::default()
         .open(&mut storage)
         .expect("a readable object");
-    let own_slice = open
-        .maps
-        .data_data
-        .as_deref()
-        .map(|data| data.knobs.slice_ns);
-    assert_eq!(own_slice, Some(crate::cli::DEFAULT_SLICE_US * 1000));
+    let own = open.maps.data_data.as_deref().map(|data| data.knobs);
+    let mut default = types::knobs::default();
+    write_knobs(&mut default, &Settings::default(), 0);
+    assert_eq!(own.map(|own| words(&own)), Some(words(&default)));
 
     let topology = Topology {
         domains: vec![Domain {
@@ -89,8 +96,12 @@ fn what_is_set_before_loading_is_what_was_asked_for() {
         online: 2,
         notes: Vec::new(),
     };
+    let values = ["policy=mlfq", "slice-us=700"].map(str::to_string);
+    let values = crate::control::settings::split(&values).expect("values");
+    let settings = Settings::default().with(&values).expect("settings");
     let config = Config {
-        slice_ns: 700_000,
+        settings: settings.clone(),
+        generation: 5,
         partial: true,
         timeout_ms: Some(5000),
         exit_dump_len: 65_536,
@@ -114,7 +125,9 @@ fn what_is_set_before_loading_is_what_was_asked_for() {
     assert_eq!(name, format!("fulcrum{suffix}"));
     assert!(name.len() < ops.name.len(), "{name} is cut");
     let data = open.maps.data_data.as_deref().expect("a data section");
-    assert_eq!((data.knobs.slice_ns, data.topo.nr_domains), (700_000, 1));
+    let policy = settings.policy().number();
+    assert_eq!(words(&data.knobs), (policy, 5, 700_000, 12_000_000));
+    assert_eq!(data.topo.nr_domains, 1);
     let dump_len = open
         .maps
         .rodata_data

@@ -4,12 +4,16 @@
 //! Which of them, to whom and when, is the fault plan's: chance, at the rates
 //! of [`Faults`](super::config::Faults).
 
+use std::ops::RangeInclusive;
+
 use super::dsq::TaskId;
 use super::ffi::{self, CpuMask};
 use super::log::What;
 use super::machine::{Curr, Happening, Machine};
 use super::sched::Why;
 use super::tasks::State;
+use crate::control::settings::{CREDIT_US, POLICIES, SLICE_US, Settings};
+use crate::kernel::scheduler::write_knobs;
 
 /// The longest that a migration-disabled section lasts, ns.
 const LONGEST_SECTION: u64 = 2_000_000;
@@ -26,10 +30,11 @@ pub(super) enum Fault {
     Higher,
     Bypass,
     Cgroup,
+    Knobs,
 }
 
 impl Machine {
-    fn fault_rates(&self) -> [(Fault, u64); 7] {
+    fn fault_rates(&self) -> [(Fault, u64); 8] {
         let faults = self.cfg.faults;
         [
             (Fault::Affinity, faults.affinity),
@@ -39,6 +44,7 @@ impl Machine {
             (Fault::Higher, faults.higher),
             (Fault::Bypass, faults.bypass),
             (Fault::Cgroup, faults.cgroup),
+            (Fault::Knobs, faults.knobs),
         ]
     }
 
@@ -99,6 +105,7 @@ impl Machine {
                 m.push(m.now + time, Happening::BypassEnd);
             }
             Fault::Cgroup => m.disturb_cgroups(),
+            Fault::Knobs => m.random_knobs(),
         });
     }
 
@@ -114,6 +121,29 @@ impl Machine {
                 || matches!(t.state, State::New | State::Waking | State::Dead);
             (n > 0 && !busy).then_some(task)
         })
+    }
+
+    /// Any policy, with any slice and credit.
+    fn random_knobs(&mut self) {
+        let mut pick = |key: &str, range: &RangeInclusive<u64>| {
+            let value = self.rng.range(*range.start(), *range.end());
+            (key.to_string(), value.to_string())
+        };
+        let mut values = vec![pick("slice-us", &SLICE_US), pick("credit-us", &CREDIT_US)];
+        let policy = &POLICIES[self.rng.below(POLICIES.len() as u64) as usize];
+        values.push(("policy".to_string(), policy.name.to_string()));
+        // All of them are within their ranges.
+        if let Ok(settings) = self.cfg.settings.with(&values) {
+            self.set_knobs(&settings);
+        }
+    }
+
+    /// What the agent does when somebody sets the knobs.
+    pub fn set_knobs(&mut self, settings: &Settings) {
+        self.knobs_generation += 1;
+        // SAFETY: the variant is leased to us, and no callback runs meanwhile.
+        let knobs = unsafe { &mut *self.variant.raw().knobs };
+        write_knobs(knobs, settings, self.knobs_generation);
     }
 
     /// One CPU, a run of CPUs, or all.

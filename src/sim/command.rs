@@ -12,6 +12,7 @@ use super::summary::Summary;
 use super::variants::Variant;
 use super::workload::file::{self, Scenario};
 use super::{eevdf, fluid, report, trace, workload};
+use crate::control::settings::{Policy, Settings};
 use crate::exit::{ExitCode, Failure, Outcome};
 
 /// How often `--check` looks at the whole machine, ns.
@@ -39,6 +40,10 @@ pub struct SimArgs {
     /// Kernel to simulate: 6.16, 6.18, 7.1 or 7.3 [default: the file's, else 7.3]
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
+
+    /// The scheduler's policy: fair, latency, batch, mlfq or fifo [default: the file's, else fair]
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
 
     /// Simulated seconds (0.001 to 3600) [default: the file's, else 2]
     #[arg(long, value_name = "SEC")]
@@ -125,6 +130,10 @@ fn flags_over(args: &SimArgs, scenario: &mut Scenario) -> Result<(), String> {
         scenario.config.release =
             file::release(kernel).map_err(|why| format!("--kernel: {why}"))?;
     }
+    if let Some(policy) = &args.policy {
+        let policy = Policy::named(policy).map_err(|why| format!("--policy {policy}: {why}"))?;
+        scenario.config.settings = Settings::of(policy);
+    }
     if let Some(seconds) = args.seconds {
         if !(0.001..=3600.0).contains(&seconds) {
             return Err(format!("--seconds: {seconds} is not in 0.001..=3600"));
@@ -142,6 +151,9 @@ fn repeat(args: &SimArgs, machine: &Machine) -> String {
     }
     if let Some(kernel) = &args.kernel {
         line += &format!(" --kernel {kernel}");
+    }
+    if let Some(policy) = &args.policy {
+        line += &format!(" --policy {policy}");
     }
     if let Some(seconds) = args.seconds {
         line += &format!(" --seconds {seconds}");

@@ -1,6 +1,7 @@
 //! How a run is set up.
 
 use super::topology::Topology;
+use crate::control::settings::Settings;
 
 /// The tick's period, ns: 250 Hz.
 pub const TICK: u64 = 4_000_000;
@@ -58,6 +59,8 @@ pub struct Faults {
     pub bypass: u64,
     /// A task moves to another cgroup, or a cgroup changes, comes or goes.
     pub cgroup: u64,
+    /// The scheduler's knobs are set to something else.
+    pub knobs: u64,
 }
 
 impl Faults {
@@ -83,8 +86,8 @@ pub struct Config {
     pub vtime_base: Option<u64>,
     /// `sum_exec_runtime` of new tasks.
     pub exec_base: u64,
-    /// The scheduler's slice; none: its own.
-    pub slice_ns: Option<u64>,
+    /// The scheduler's knobs.
+    pub settings: Settings,
     /// Process id of the first task.
     pub pid_base: i32,
     /// What things cost.
@@ -116,7 +119,7 @@ impl Config {
             clock_base: 1 << 40,
             vtime_base: None,
             exec_base: 0,
-            slice_ns: None,
+            settings: Settings::default(),
             pid_base: 1000,
             costs: Costs::default(),
             faults: Faults::default(),

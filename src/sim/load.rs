@@ -12,7 +12,7 @@ use super::rng::Rng;
 use super::stats::Stats;
 use super::tasks::Tasks;
 use super::variants::Variant;
-use crate::kernel::scheduler::fill_topology;
+use crate::kernel::scheduler::{fill_topology, write_knobs};
 
 impl Machine {
     /// A machine with the scheduler of `variant` loaded, in bypass mode, with
@@ -57,6 +57,7 @@ impl Machine {
             rt_waiting: 0,
             bypass: true,
             interleave_depth: 0,
+            knobs_generation: 1,
             failure: None,
             log: Log::new(cfg.trace),
             stats: Stats::default(),
@@ -84,9 +85,7 @@ impl Machine {
             (*raw.world).kernel = super::kfuncs::TABLE;
             (*raw.world).nr_cpu_ids = self.cfg.topology.cpus as u32;
             fill_topology(&mut *raw.topo, &self.cfg.topology.domains());
-            if let Some(slice_ns) = self.cfg.slice_ns {
-                (*raw.knobs).slice_ns = slice_ns;
-            }
+            write_knobs(&mut *raw.knobs, &self.cfg.settings, 1);
         }
         let error = self.call_init();
         if error != 0 {

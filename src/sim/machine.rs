@@ -199,6 +199,8 @@ pub struct Machine {
     pub(super) rt_waiting: usize,
     pub(super) bypass: bool,
     pub(super) interleave_depth: u32,
+    /// Changes of the knobs, and one.
+    pub(super) knobs_generation: u32,
     /// Why the run failed.
     pub failure: Option<String>,
     /// What happened, for hash, trace and report.

@@ -83,7 +83,7 @@ pub fn run(path: &Path, interval: Duration, sleeper: &Sleeper) -> Outcome<()> {
                 return Ok(());
             }
         }
-        sleeper.sleep(None, Some(due)).map_err(Failure::sleepless)?;
+        sleeper.sleep(&[], Some(due)).map_err(Failure::sleepless)?;
     }
     Ok(())
 }

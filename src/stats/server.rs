@@ -139,7 +139,7 @@ mod tests {
         let scheduler = thread::spawn(move || {
             for number in 1..=2 {
                 // Without a deadline: a request that wakes nobody hangs here.
-                sleeper.sleep(None, None).unwrap();
+                sleeper.sleep(&[], None).unwrap();
                 let mut now = Snapshot {
                     at: Duration::from_secs(number),
                     ..Snapshot::default()

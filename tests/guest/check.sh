@@ -4,10 +4,13 @@
 #
 # usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
 #                             fairness: equal shares, for the deterministic VM
+#                             policies: changed while it runs
 # shellcheck disable=SC2317  # the steps are called by their names
 set -euo pipefail
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/guest/policies.sh
+. "$GUEST/policies.sh"
 CPUS=$(nproc)
 
 guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
@@ -198,6 +201,7 @@ main() {
 	kernel | cycles) kernel_profile ;;
 	topology) topology_profile ;;
 	fairness) fairness_profile ;;
+	policies) policies_profile ;;
 	*) sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
 	esac
 	step lifecycle lifecycle

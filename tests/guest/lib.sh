@@ -102,8 +102,9 @@ await() {
 
 attached_or_gone() { attached || agent_gone; }
 
+# agent_start [FLAG...]
 agent_start() {
-	SCX_TIMEOUT_MS=$WATCHDOG_MS scx_fulcrum >"$T/agent.log" 2>&1 &
+	SCX_TIMEOUT_MS=$WATCHDOG_MS scx_fulcrum "$@" >"$T/agent.log" 2>&1 &
 	AGENT=$!
 	await "$GUARD" attached_or_gone || fail "not attached after $GUARD s: state $(state)" || return
 	if agent_gone; then

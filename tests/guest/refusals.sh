@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # When scx_fulcrum must refuse to start in a VM that could run it: each time with one line that helps, an exit code of its
 # own and nothing changed. lib.sh knows how steps are run and reported.
-# shellcheck disable=SC2317  # the steps are called by their names
+# shellcheck disable=SC2317,SC2119  # the steps are called by their names; agent_start takes flags, not ours
 set -euo pipefail
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

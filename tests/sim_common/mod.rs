@@ -211,6 +211,7 @@ fn faults() -> impl Strategy<Value = FaultSpec> {
                 higher_us,
                 bypass_us,
                 cgroup_us,
+                knobs_us: 0,
                 storage_one_in,
             },
         )

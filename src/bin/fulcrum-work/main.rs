@@ -18,6 +18,7 @@ mod forks;
 mod groups;
 mod hogs;
 mod hop;
+mod knobs;
 mod metronome;
 mod other;
 mod periodic;
@@ -81,6 +82,8 @@ enum Workload {
     Store(store::StoreArgs),
     /// make -j with frame tasks beside it
     Build(build::BuildArgs),
+    /// Random policies and knobs set in the scx_fulcrum that runs
+    Knobs(knobs::KnobsArgs),
     /// Program the PC's timer to keep an instruction-count VM's clock fine
     Metronome(metronome::MetronomeArgs),
     /// What a workload file of the simulator says, by real threads
@@ -134,6 +137,7 @@ fn run(cli: &Cli) -> Result<()> {
         Workload::Chain(args) => Box::new(chain::chain(args)?),
         Workload::Store(args) => Box::new(store::store(args)?),
         Workload::Build(args) => Box::new(build::build(args, rate())?),
+        Workload::Knobs(args) => Box::new(knobs::knobs(args)?),
         Workload::Metronome(args) => Box::new(metronome::metronome(args)?),
     };
     match cli.json {

@@ -14,6 +14,7 @@ use super::cgroups::{self, Paths};
 use super::comments::without_comments;
 use super::does::one;
 use super::{Group, Policy, Workload};
+use crate::control::settings::{Policy as Named, Settings};
 use crate::kernel::cpulist;
 use crate::kernel::topology::MAX_CPUS;
 use crate::sim::config::{Config, Faults, RELEASES};
@@ -37,6 +38,9 @@ pub struct File {
     /// The kernel whose functions and enums there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// The scheduler's policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// Decides what the kernel leaves open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -72,6 +76,8 @@ pub struct FaultSpec {
     pub bypass_us: u64,
     /// A task moves to another cgroup, or a cgroup changes, comes or goes.
     pub cgroup_us: u64,
+    /// Another policy, slice and credit.
+    pub knobs_us: u64,
     /// Task storage fails once in so many tasks.
     pub storage_one_in: u64,
 }
@@ -183,6 +189,10 @@ impl File {
         if let Some(kernel) = &self.kernel {
             config.release = release(kernel).map_err(|why| format!("kernel: {why}"))?;
         }
+        if let Some(name) = &self.policy {
+            let policy = Named::named(name).map_err(|why| format!("policy: {name} is {why}"))?;
+            config.settings = Settings::of(policy);
+        }
         config.faults = self.faults.rates();
         config.storage_fails_one_in = self.faults.storage_one_in;
         config.vtime_base = self.clocks.virtual_ns;
@@ -244,6 +254,7 @@ impl FaultSpec {
             higher: self.higher_us * 1000,
             bypass: self.bypass_us * 1000,
             cgroup: self.cgroup_us * 1000,
+            knobs: self.knobs_us * 1000,
         }
     }
 }
