@@ -133,17 +133,19 @@ fn mlfq_and_fifo_ignore_nice() {
 }
 
 fn desktop() -> File {
-    let short = Does::Sleeper {
-        run_us: 300,
-        sleep_us: 5000,
+    let interactive = Does::Sleeper {
+        run_us: 2000,
+        sleep_us: 6000,
     };
     let groups = vec![
-        group("hog", 6, 0, Does::Hog {}),
-        group("short", 6, 0, short),
+        group("hog", 4, 0, Does::Hog {}),
+        group("interactive", 4, 0, interactive),
     ];
     file("2", 4.0, groups)
 }
 
+/// Preemptions 1,970, 2,180 and 440; wakeups at the 99th percentile 11.8, 4.3
+/// and 26 ms.
 #[test]
 fn batch_preempts_less_and_latency_wakes_sooner() {
     let figures = |policy| {
@@ -158,8 +160,8 @@ fn batch_preempts_less_and_latency_wakes_sooner() {
     };
     let (fair, latency, batch) = (figures("fair"), figures("latency"), figures("batch"));
     assert!(batch.1 * 3 < fair.1);
-    assert!(latency.0 * 10 < batch.0);
-    assert!(latency.0 <= fair.0 * 11 / 10);
+    assert!(latency.0 * 3 < fair.0 * 2);
+    assert!(fair.0 * 3 < batch.0 * 2);
 }
 
 /// Short tasks that are new come before hogs, which have fallen.
