@@ -2,6 +2,7 @@
 //! `bench`: schedulers compared in one boot of the deterministic VM, for
 //! `scripts/bench`. The guest's side measures, the host's makes tables.
 
+mod cases;
 mod check;
 mod cost;
 mod guest;
