@@ -13,13 +13,40 @@ use std::fmt::Write;
 const SLACK: f64 = 0.03;
 const SHARE_SLACK: f64 = 0.002;
 
-/// What is compared: shares as they are, because EEVDF's error can be near 0;
-/// all else as the ratio to EEVDF of the same boot.
-fn compared(figure: &Figure, series: &Series) -> Option<(f64, f64)> {
-    match figure.kind {
-        Kind::Share => Some((series.median, series.spread)),
-        _ => Some((series.ratio?, series.ratio_spread?)),
+/// What is compared: a median and its spread, and what more is allowed.
+struct Compared {
+    median: f64,
+    spread: f64,
+    slack: f64,
+}
+
+/// The figure itself and, except for shares, its ratio to EEVDF's of the same
+/// boot. Not for shares because EEVDF's error can be near 0; and both for the
+/// rest, because EEVDF's latencies are not the same from boot to boot.
+fn compared(figure: &Figure, series: &Series) -> Vec<Compared> {
+    let of = |median: f64, spread: f64| Compared {
+        median,
+        spread,
+        slack: match figure.kind {
+            Kind::Share => SHARE_SLACK,
+            _ => SLACK * median,
+        },
+    };
+    let mut all = vec![of(series.median, series.spread)];
+    if figure.kind != Kind::Share {
+        let ratio = series.ratio.zip(series.ratio_spread);
+        all.extend(ratio.map(|(median, spread)| of(median, spread)));
     }
+    all
+}
+
+/// Whether `after` is worse than `before` by more than its spread and slack.
+fn is_worse(figure: &Figure, before: &Compared, after: &Compared) -> bool {
+    let by = match figure.better {
+        Better::Less => after.median - before.median,
+        Better::More => before.median - after.median,
+    };
+    by > before.spread + before.slack
 }
 
 /// What got worse since `committed`, a line each; and how many figures were
@@ -32,29 +59,26 @@ pub fn worse(now: &Outcome, committed: &Outcome, scheduler: &str) -> (Vec<String
             continue;
         };
         let of = |run: &Outcome| {
-            run.series(&key, scheduler)
-                .and_then(|s| compared(figure, s))
+            let series = run.series(&key, scheduler);
+            series.map_or_else(Vec::new, |s| compared(figure, s))
         };
-        let Some((before, spread)) = of(committed) else {
+        let (before, after) = (of(committed), of(now));
+        if before.is_empty() {
             continue;
-        };
-        let Some((after, _)) = of(now) else {
-            lines.push(format!("{key}: was {}, now nothing", shown(before)));
-            continue;
-        };
+        }
         count += 1;
-        let slack = match figure.kind {
-            Kind::Share => SHARE_SLACK,
-            _ => SLACK * before,
-        };
-        let by = match figure.better {
-            Better::Less => after - before,
-            Better::More => before - after,
-        };
-        if by > spread + slack {
-            lines.push(format!(
-                "{key}: was {before:.4} (spread {spread:.4}), now {after:.4}: worse by more than spread and {slack:.4}"
-            ));
+        let pairs = || before.iter().zip(&after);
+        if after.len() < before.len() {
+            lines.push(format!("{key}: no longer measured"));
+        } else if pairs().all(|(b, a)| is_worse(figure, b, a)) {
+            let text = |(b, a): (&Compared, &Compared)| {
+                format!(
+                    "was {:.4} (spread {:.4}), now {:.4}",
+                    b.median, b.spread, a.median
+                )
+            };
+            let all: Vec<String> = pairs().map(text).collect();
+            lines.push(format!("{key}: {}", all.join("; ratio to EEVDF ")));
         }
     }
     (lines, count)
@@ -118,25 +142,38 @@ mod tests {
     use super::super::result::tests::run_of;
     use super::*;
 
+    /// A run in which ours has this median and ratio, with spreads of 0.1 and
+    /// 0.01.
+    fn steady(key: &str, median: f64, ratio: f64) -> Outcome {
+        let mut run = run_of(key, [11.0, 13.0]);
+        for series in run.series.iter_mut().filter(|s| s.scheduler == "fulcrum") {
+            (series.median, series.spread) = (median, 0.1);
+            (series.ratio, series.ratio_spread) = (Some(ratio), Some(0.01));
+        }
+        run
+    }
+
     #[test]
     fn worse_than_spread_and_slack_is_found() {
-        // Ratios .909 and .923: median .916, spread .014, slack .027.
-        let committed = run_of("T1 trip", [10.0, 12.0]);
-        let same = worse(&run_of("T1 trip", [10.4, 12.4]), &committed, "fulcrum");
-        assert_eq!(same, (vec![], 1));
-        let (lines, _) = worse(&run_of("T1 trip", [10.7, 12.7]), &committed, "fulcrum");
-        assert_eq!(lines.len(), 1, "{lines:?}");
-        let better = worse(&run_of("T1 trip", [5.0, 6.0]), &committed, "fulcrum");
-        assert_eq!(better, (vec![], 1));
+        let committed = steady("T1 trip", 10.0, 0.9);
+        let of = |median, ratio| {
+            let now = steady("T1 trip", median, ratio);
+            let (lines, count) = worse(&now, &committed, "fulcrum");
+            assert_eq!(count, 1);
+            lines.len()
+        };
+        assert_eq!((of(10.3, 0.93), of(5.0, 0.4)), (0, 0));
+        assert_eq!(of(10.6, 0.95), 1);
     }
 
     #[test]
     fn more_is_better_where_the_row_says_so() {
-        let committed = run_of("T5 loops", [11.0, 13.0]);
-        let (lines, _) = worse(&run_of("T5 loops", [10.0, 12.0]), &committed, "fulcrum");
-        assert_eq!(lines.len(), 1);
-        let better = worse(&run_of("T5 loops", [20.0, 20.0]), &committed, "fulcrum");
-        assert_eq!(better.0.len(), 0);
+        let committed = steady("T5 loops", 10.0, 1.0);
+        let of = |median, ratio| {
+            let now = steady("T5 loops", median, ratio);
+            worse(&now, &committed, "fulcrum").0.len()
+        };
+        assert_eq!((of(9.4, 0.94), of(20.0, 2.0)), (1, 0));
     }
 
     #[test]
@@ -145,6 +182,20 @@ mod tests {
         let of = |e| worse(&run_of("F1 error", [e, e]), &committed, "fulcrum").0;
         assert_eq!(of(0.0029).len(), 0);
         assert_eq!(of(0.0031).len(), 1);
+    }
+
+    #[test]
+    fn a_lucky_eevdf_alone_is_no_failure() {
+        let committed = run_of("L1 p99", [10.0, 12.0]);
+        let mut now = committed.clone();
+        for series in &mut now.series {
+            series.ratio = series.ratio.map(|r| r * 1.5);
+        }
+        assert_eq!(worse(&now, &committed, "fulcrum"), (vec![], 1));
+        for series in &mut now.series {
+            series.median *= 1.5;
+        }
+        assert_eq!(worse(&now, &committed, "fulcrum").0.len(), 1);
     }
 
     #[test]

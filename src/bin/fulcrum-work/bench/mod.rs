@@ -204,7 +204,7 @@ fn compare(args: &CheckArgs) -> Result<()> {
         "{} of {count} figures got worse; if that is meant to be, run scripts/bench --save",
         lines.len()
     );
-    println!("{count} figures, none worse than its committed spread and 3 %");
+    println!("{count} figures, none worse by more than its committed spread and 3 %");
     Ok(())
 }
 
