@@ -22,6 +22,15 @@ slower the more there are. In one boot, EEVDF runs first, between any two rounds
 EEVDF's figures before and after. Each figure is the median of the repeats, \"±\" is the distance from the least to the greatest.
 F and T rows run with a plain instruction-count clock, L rows under the metronome; they never share a boot.
 Kinds of rows: F fairness, L latency, T throughput and overhead.
+
+How to read some of them:
+
+- \"per wakeup\" in the tables of costs: kernel and BPF programs were asked to account for themselves there, which costs time too.
+  While only one CPU is busy (1 pair), 2 ns are one instruction; where N are busy, a CPU's ns are up to N times its own work.
+- F5 crowd: EEVDF of kernel 7.3 by default counts a group once for each CPU that it could fill (debugfs, `sched/cgroup_mode`);
+  the ideal here is by `cpu.weight` alone, which is what EEVDF of 7.2 does, and of 7.3 with the mode "up".
+- F5 change: the shares of 100 ms must be right, so less than that can't be measured; 1500 ms is when the wait is given up.
+- L rows: an ordinary task's sleep is 50 us longer than asked for (timer slack), which is in each wakeup delay.
 ";
 
 /// Three digits that mean something.
@@ -47,10 +56,13 @@ fn cell(figure: &Figure, series: Option<&Series>) -> String {
         return "failed".to_string();
     };
     let value = with_unit(series.median, figure.unit);
-    match (figure.kind, series.ratio, series.ratio_spread) {
-        (Kind::Share, _, _) => format!("{value} ± {}", shown(series.spread)),
-        (_, Some(ratio), Some(spread)) => format!("{value}, {ratio:.3} x ± {spread:.3}"),
-        _ => format!("{value} ± {}", shown(series.spread)),
+    let several = series.values.len() > 1;
+    let ratio = series.ratio.zip(series.ratio_spread);
+    match ratio.filter(|_| figure.kind != Kind::Share) {
+        Some((ratio, spread)) if several => format!("{value}, {ratio:.3} x ± {spread:.3}"),
+        Some((ratio, _)) => format!("{value}, {ratio:.3} x"),
+        None if several => format!("{value} ± {}", shown(series.spread)),
+        None => value,
     }
 }
 
