@@ -48,6 +48,12 @@ switched_all() {
 	detail "$(ops), $(state), all tasks"
 }
 
+# What the verifier went through for each program, against the committed counts: a change has to be meant.
+verifier() {
+	work bench verifier --against "$GUEST/../../docs/verifier.json" || return
+	detail "$(tail -n 1 "$T/out")"
+}
+
 messages() {
 	guarded hackbench -g 2 -l 50 >"$T/hackbench" || fail "hackbench: exit code $?" || return
 	detail "hackbench $(sed -n 's/^Time: //p' "$T/hackbench") s"
@@ -172,6 +178,7 @@ cycles() {
 kernel_profile() {
 	step attach-under-load under_load
 	step root-ops switched_all
+	step verifier-counts verifier
 	step hackbench messages
 	step make-j make_j
 	step nice-shares shares

@@ -28,7 +28,7 @@ How to read some of them:
 - \"per wakeup\" in the tables of costs: kernel and BPF programs were asked to account for themselves there, which costs time too.
   While only one CPU is busy (1 pair), 2 ns are one instruction; where N are busy, a CPU's ns are up to N times its own work.
 - F5 crowd: EEVDF of kernel 7.3 by default counts a group once for each CPU that it could fill (debugfs, `sched/cgroup_mode`);
-  the ideal here is by `cpu.weight` alone, which is what EEVDF of 7.2 does, and of 7.3 with the mode "up".
+  the ideal here is by `cpu.weight` alone, which is what EEVDF of 7.2 does, and of 7.3 with the mode `up`.
 - F5 change: the shares of 100 ms must be right, so less than that can't be measured; 1500 ms is when the wait is given up.
 - L rows: an ordinary task's sleep is 50 us longer than asked for (timer slack), which is in each wakeup delay.
 ";
