@@ -4,8 +4,10 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use libbpf_rs::Btf;
 use libbpf_rs::ProgramType;
-use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::btf::{BtfType, TypeId};
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions, ProgramInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,9 +24,21 @@ pub struct Program {
     pub verified: u64,
 }
 
+/// A program's name. The kernel keeps 15 characters of it, which several may
+/// share; its BTF has all.
+fn full_name(program: &ProgramInfo) -> String {
+    let named = || {
+        let function = program.func_info.first()?;
+        let btf = Btf::from_prog_id(program.id).ok()?;
+        let ty: BtfType<'_> = btf.type_by_id(TypeId::from(function.type_id))?;
+        Some(ty.name()?.to_string_lossy().into_owned())
+    };
+    named().unwrap_or_else(|| program.name.to_string_lossy().into_owned())
+}
+
 /// All struct_ops programs, by name. Needs root.
 pub fn loaded() -> BTreeMap<String, Program> {
-    ProgInfoIter::default()
+    ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_func_info(true))
         .filter(|p| p.ty == ProgramType::StructOps)
         .map(|p| {
             let program = Program {
@@ -32,7 +46,7 @@ pub fn loaded() -> BTreeMap<String, Program> {
                 ns: p.run_time_ns,
                 verified: u64::from(p.verified_insns),
             };
-            (p.name.to_string_lossy().into_owned(), program)
+            (full_name(&p), program)
         })
         .collect()
 }
