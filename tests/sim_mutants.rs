@@ -60,6 +60,11 @@ killed! {
     runtime_not_charged_at_stop
     no_preemption_at_wakeup
     left_behind_a_real_time_task
+    nobody_rescued
+    parents_weight_ignored
+    inverted_cgroup_weight
+    cgroup_move_not_followed
+    waiting_not_counted_in_cgroups
     clock_not_carried
 }
 

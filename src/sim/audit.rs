@@ -22,7 +22,7 @@ pub struct Audit {
 }
 
 impl Machine {
-    fn violate(&mut self, text: String) {
+    pub(super) fn violate(&mut self, text: String) {
         self.stats.violations += 1;
         if self.cfg.strict {
             self.fail(text);
@@ -215,6 +215,7 @@ impl Machine {
             ));
         }
         for task in 0..self.tasks.len() {
+            self.check_passed_over(task);
             let now = self.now;
             let t = &mut self.tasks[task];
             if t.state == State::Runnable {

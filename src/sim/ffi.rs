@@ -416,6 +416,8 @@ pub struct TaskView {
     pub request: u64,
     /// Clock of the queue that `vruntime` is measured on.
     pub clock: u64,
+    /// 2^32 / weight, which may be a fraction.
+    pub inv: u64,
     /// Weight, 1024 = nice 0.
     pub weight: u32,
     /// The scheduler has a context for the task.

@@ -141,6 +141,7 @@ fn new_cpu(rng: &mut Rng) -> Cpu {
         idle_since: u64::MAX,
         nr_running: 0,
         busy: 0,
+        starts: super::bounds::Starts::default(),
         rt: super::rt::RealTime::default(),
     }
 }

@@ -67,6 +67,8 @@ pub struct Cpu {
     pub nr_running: usize,
     /// Time spent with a task of ours.
     pub busy: u64,
+    /// Which tasks started, and when.
+    pub starts: super::bounds::Starts,
     /// Real-time tasks, and the server against them.
     pub rt: super::rt::RealTime,
 }

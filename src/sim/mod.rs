@@ -8,6 +8,7 @@
 
 pub mod arithmetic;
 mod audit;
+mod bounds;
 mod calls;
 pub mod cgroups;
 mod change;

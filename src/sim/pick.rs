@@ -207,6 +207,7 @@ impl Machine {
         let granted = self.tasks[task].cell.read(|k| k.slice);
         self.call_running(task, cpu);
         self.check_slice(task, granted);
+        self.bound_started(task, cpu);
         self.cpus[cpu].curr = Curr::Task(task);
         self.stats.switches += 1;
         self.note_wait_end(task);

@@ -225,6 +225,7 @@ impl Machine {
         }
         self.tasks[task].place = Place::User(index);
         self.tasks[task].allowed_since = self.now;
+        self.bound_queued(task, insert);
         self.log
             .record(self.now, self.ctx.cpu, Some(task), What::Insert, insert.dsq);
     }
@@ -270,6 +271,9 @@ impl Machine {
             .cell
             .write(|k| k.scx_flags &= !ffi::TASK_QUEUED);
         self.cpus[rq].nr_running -= 1;
+        if !migrating {
+            self.tasks[task].queued_since = None;
+        }
         self.unqueue(task);
     }
 

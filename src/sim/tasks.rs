@@ -79,6 +79,8 @@ pub struct Task {
     pub waits_since: u64,
     /// It waits because it was woken (not preempted).
     pub woken: bool,
+    /// In the queue of a CPU since; for the bound of its wait.
+    pub queued_since: Option<super::bounds::Queued>,
     /// In its present queue, with its present mask, since; for work conservation.
     pub allowed_since: u64,
     /// The watchdog's: runnable without having run since.
@@ -91,6 +93,8 @@ pub struct Task {
     pub exiting: bool,
     /// CPU time received.
     pub ran: u64,
+    /// ... of which before it last started.
+    pub ran_at_start: u64,
     /// When it was born.
     pub born: u64,
     /// When it died.

@@ -168,6 +168,36 @@ pub const MUTANTS: &[Mutant] = &[
         replace: "\t\t;\n",
     },
     Mutant {
+        name: "nobody_rescued",
+        file: "rescue.h",
+        find: "\tif (!rescue_is_due(cpu_state(cpu), now))\n",
+        replace: "\tif (true)\n",
+    },
+    Mutant {
+        name: "parents_weight_ignored",
+        file: "cgroup_solve.h",
+        find: "\t\tfactor = factor * (content * (GROUP_ONE / GROUP_LOAD_ONE) / up->weight) / GROUP_ONE;\n",
+        replace: "\t\tfactor = GROUP_ONE;\n",
+    },
+    Mutant {
+        name: "inverted_cgroup_weight",
+        file: "cgroup_solve.h",
+        find: "\tu64 cost = g->content * (GROUP_ONE / GROUP_LOAD_ONE) / g->weight;\n",
+        replace: "\tu64 cost = g->weight * GROUP_ONE / (g->content / GROUP_LOAD_ONE + 1);\n",
+    },
+    Mutant {
+        name: "cgroup_move_not_followed",
+        file: "fulcrum.bpf.c",
+        find: "\tif (t)\n\t\ttask_regroup(p, t, to);\n",
+        replace: "",
+    },
+    Mutant {
+        name: "waiting_not_counted_in_cgroups",
+        file: "life.h",
+        find: "\tgroup_account(t->group, t->own.weight, waited);\n",
+        replace: "",
+    },
+    Mutant {
         name: "clock_not_carried",
         file: "vtime.h",
         find: "\ts64 apart = (s64)(to - from);\n",

@@ -5,9 +5,10 @@
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use scx_fulcrum::sim::ffi::Arithmetic;
+use scx_fulcrum::sim::fluid;
 use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::variants::Variant;
-use scx_fulcrum::sim::workload::file::{Clocks, Does, File, PolicySpec};
+use scx_fulcrum::sim::workload::file::{CgroupSpec, ChangeSpec, Clocks, Does, File, PolicySpec};
 
 use super::{check, file, group, scenarios};
 
@@ -25,6 +26,8 @@ pub const JUDGES: &[Judge] = &[
     ("no CPU idles beside work", work_conservation),
     ("three hogs on two CPUs", rotation),
     ("nobody is left behind a real-time task", left_behind),
+    ("nobody waits for ever", starvation),
+    ("cgroups share by their weights", cgroups),
     ("random scenarios", random),
 ];
 
@@ -204,6 +207,89 @@ fn rotation(variant: Variant) -> (Result<(), String>, Variant) {
 
 /// Usually 0.001; where the ticks of the two CPUs fall decides.
 pub const ROTATION_ERROR: f64 = 0.05;
+
+/// The bounds of the run itself judge.
+fn starvation(variant: Variant) -> (Result<(), String>, Variant) {
+    let hog = |name, nice| group(name, 1, nice, Does::Hog {});
+    let file = file("1", 12.0, vec![hog("heavy", -20), hog("light", 19)]);
+    judge(&file, variant, |_| Ok(()))
+}
+
+/// A tree of cgroups on `topology`: one hog against many in a cgroup, nested
+/// cgroups, a task beside them; then a weight changes and tasks move.
+pub fn cgroup_tree(topology: &str) -> File {
+    let cgroup = |path: &str, weight| CgroupSpec {
+        path: path.to_string(),
+        weight,
+        idle: false,
+    };
+    let hogs = |name, count, path: Option<&str>| {
+        let mut hogs = group(name, count, 0, Does::Hog {});
+        hogs.cgroup = path.map(str::to_string);
+        hogs
+    };
+    let groups = vec![
+        hogs("one", 1, Some("a")),
+        hogs("many", 8, Some("b/c")),
+        hogs("two", 2, Some("b/d")),
+        hogs("root", 1, None),
+    ];
+    let change = |at_us| ChangeSpec {
+        at_us,
+        ..ChangeSpec::default()
+    };
+    let cgroups = vec![
+        cgroup("a", 100),
+        cgroup("b", 300),
+        cgroup("b/c", 50),
+        cgroup("b/d", 150),
+    ];
+    let changes = vec![
+        ChangeSpec {
+            cgroup: Some("a".to_string()),
+            weight: Some(500),
+            ..change(2_000_000)
+        },
+        ChangeSpec {
+            moves: Some("two".to_string()),
+            to: Some("a".to_string()),
+            ..change(4_000_000)
+        },
+    ];
+    File {
+        cgroups,
+        changes,
+        ..file(topology, 6.0, groups)
+    }
+}
+
+/// The largest difference of a group's CPUs from the ideal ones.
+pub fn apart_from_ideal(file: &File, machine: &Machine) -> f64 {
+    let scenario = file.scenario().unwrap();
+    let cpus = machine.cfg.topology.cpus;
+    let ideal = fluid::run(
+        &scenario.workload,
+        cpus,
+        machine.cfg.seed,
+        scenario.duration,
+    );
+    let pairs = ran(machine).into_iter().zip(ideal.ran);
+    let apart = pairs.map(|(ran, ideal)| (ran - ideal).abs() / machine.now as f64);
+    apart.fold(0.0, f64::max)
+}
+
+fn cgroups(variant: Variant) -> (Result<(), String>, Variant) {
+    let file = cgroup_tree("1");
+    judge(&file, variant, |machine| {
+        let apart = apart_from_ideal(&file, machine);
+        verdict(apart < CGROUP_ERROR, || {
+            format!("a group is off by {apart:.4} CPUs")
+        })
+    })
+}
+
+/// CPUs: the averages follow a change within some 100 ms of 6 s.
+pub const CGROUP_ERROR: f64 = 0.02;
 
 const RANDOM_RUNS: usize = 400;
 

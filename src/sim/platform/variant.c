@@ -11,6 +11,7 @@ struct sim_task_view {
 	u64 deadline;
 	u64 request;
 	u64 clock;		/* of the queue that vruntime is measured on */
+	u64 inv;		/* 2^32 / weight, which may be a fraction */
 	u32 weight;
 	u32 known;
 	u32 level;
@@ -121,6 +122,7 @@ static void sim_view_task(struct task_struct *p, struct sim_task_view *view)
 	view->request = t->request;
 	view->clock = queue_clock(t->clock_cpu);
 	view->weight = t->weight.weight;
+	view->inv = t->weight.inv;
 	view->level = t->level;
 }
 
