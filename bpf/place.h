@@ -124,6 +124,9 @@ static __always_inline s32 idle_for(struct task_struct *p, s32 cpu, u32 domain)
 		}
 		marked &= ~(1ULL << (bit & 63));
 	}
+	/* A higher class has all that are marked here: the kernel's search looks elsewhere. */
+	if (found < 0 && requeued && kfunc_exists(scx_bpf_pick_idle_cpu))
+		found = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	return found;
 }
 
