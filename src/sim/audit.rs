@@ -133,6 +133,11 @@ impl Machine {
             {
                 continue;
             }
+            // Where a real-time task runs nobody is left to call again, should
+            // another one take the CPU that was called.
+            if matches!(self.cpus[task.cpu()].curr, Curr::Rt(_)) {
+                continue;
+            }
             let since = task.waits_since.max(task.allowed_since);
             let mut wastes = false;
             for &cpu in idle.iter().filter(|cpu| task.may_use(**cpu)) {

@@ -30,8 +30,11 @@ const MS: f64 = 1e6;
 const SANE: f64 = 40.0 * MS;
 /// Twice `VTIME_DRIFT`
 const DRIFT: f64 = 24.0 * MS;
-/// The longest request: `REQUEST_MAX`, or two slices.
+/// The longest request of a task that wakes: `REQUEST_MAX`; a busy one asks for
+/// two slices at most.
 const REQUEST: f64 = 6.0 * MS;
+/// `POLICY_FAIR`
+const FAIR: u32 = 0;
 /// A slice that nobody asked back: `LONE_SLICE`.
 const LONE: f64 = 20.0 * MS;
 /// Waits below that are always in order, and not looked into.
@@ -56,8 +59,21 @@ pub struct Queued {
 }
 
 impl Machine {
+    /// The other policies order tasks by rules of their own, and a change of
+    /// the knobs leaves requests by the old ones behind.
     fn bounds_apply(&self) -> bool {
-        self.cfg.audit_period > 0
+        let knobs = self.knobs();
+        self.cfg.audit_period > 0 && knobs.policy == FAIR && knobs.generation == 1
+    }
+
+    fn knobs(&self) -> &super::ffi::knobs {
+        // SAFETY: the leased variant's; only the engine writes them, between callbacks.
+        unsafe { &*self.variant.raw().knobs }
+    }
+
+    /// ns
+    fn longest_request(&self) -> f64 {
+        REQUEST.max(2.0 * self.knobs().slice_ns as f64)
     }
 
     /// CPU time that tasks of our class have had of `cpu`.
@@ -128,7 +144,10 @@ impl Machine {
 
     /// Has the CPU of its queue done too much for others while it waited?
     pub(super) fn check_passed_over(&mut self, task: TaskId) {
-        let Some(queued) = self.tasks[task].queued_since else {
+        let Some(queued) = self.tasks[task]
+            .queued_since
+            .filter(|_| self.bounds_apply())
+        else {
             return;
         };
         // A moment within a switch is on nobody's account.
@@ -162,7 +181,8 @@ impl Machine {
             view => Some((1u64 << 32) as f64 / view.inv.max(1) as f64),
         };
         let mine = weight(task)?;
-        let deadline = DRIFT + (SANE + REQUEST) * 1024.0 / mine;
+        let request = self.longest_request();
+        let deadline = DRIFT + (SANE + request) * 1024.0 / mine;
         let mut others: HashSet<TaskId> = HashSet::new();
         // The one that ran when it came, and all that started since.
         let since = starts.partition_point(|start| start.0 < queued.at);
@@ -180,7 +200,7 @@ impl Machine {
             }
             let theirs = weight(other)?;
             let ahead = SANE * 1024.0 / theirs + DRIFT;
-            fair += (deadline + ahead) * theirs / 1024.0 + REQUEST + TICK as f64 + LONE;
+            fair += (deadline + ahead) * theirs / 1024.0 + request + TICK as f64 + LONE;
         }
         let rescued = RESCUE_AGE + RESCUE_EVERY * (others.len() + 2) as f64;
         Some(fair.min(rescued))
