@@ -20,6 +20,10 @@ const CASES: u32 = 60;
 /// policy; a slice of mlfq's last level is 8 ms.
 const LONGEST_WAIT: u64 = 4_500_000_000;
 
+/// With any slice that can be set, mlfq's last level is 400 ms, and two tasks
+/// that have waited for 3 s take turns of a second each.
+const LONGEST_WAIT_AT_ANY_SLICE: u64 = 5_500_000_000;
+
 fn run<R>(file: &File, look: impl FnOnce(&Machine) -> R) -> R {
     let (result, _) = check(file, Variant::lease(), look);
     result.unwrap_or_else(|text| panic!("{text}"))
@@ -99,7 +103,8 @@ fn nobody_starves_while_the_knobs_change() {
     let mut file = crowd();
     file.faults.knobs_us = 5000;
     for group in run(&file, |machine| machine.stats.groups.clone()) {
-        assert!(group.wait.max() < LONGEST_WAIT, "{}", group.wait.max());
+        let longest = group.wait.max();
+        assert!(longest < LONGEST_WAIT_AT_ANY_SLICE, "{longest}");
     }
 }
 
