@@ -3,8 +3,12 @@
 //! which they reach people and tools.
 
 pub mod counters;
+pub mod fields;
+pub mod frame;
+pub mod histogram;
 pub mod metrics;
 pub mod monitor;
+pub mod sample;
 pub mod server;
 
 /// The socket on which every scx scheduler serves its statistics.
