@@ -1,57 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Two results compared: whether a new one got worse than the committed one,
-//! and whether two runs of the same agree.
+//! Whether a new result got worse than the committed one.
 
-use super::record::EEVDF;
 use super::result::{Outcome, Series};
 use super::rows::{self, Better, Figure, Kind};
-use super::table::shown;
-use std::fmt::Write;
+use super::stats::{median, spread};
 
 /// How much worse than the committed median plus its spread is allowed: a
 /// part of the ratio, or an amount of a share.
 const SLACK: f64 = 0.03;
 const SHARE_SLACK: f64 = 0.002;
 
-/// What is compared: a median and its spread, and what more is allowed.
-struct Compared {
-    median: f64,
-    spread: f64,
-    slack: f64,
-}
-
-/// The figure itself and, except for shares, its ratio to EEVDF's of the same
-/// boot. Not for shares because EEVDF's error can be near 0; and both for the
-/// rest, because EEVDF's latencies are not the same from boot to boot.
-fn compared(figure: &Figure, series: &Series) -> Vec<Compared> {
-    // A few repeats can show less spread than there is between boots.
-    let least = match figure.kind {
-        Kind::Latency => tolerance(figure.kind).0,
-        _ => 0.0,
-    };
-    let of = |median: f64, spread: f64| Compared {
-        median,
-        spread: spread.max(least * median),
-        slack: match figure.kind {
-            Kind::Share => SHARE_SLACK,
-            _ => SLACK * median,
-        },
-    };
-    let mut all = vec![of(series.median, series.spread)];
-    if figure.kind != Kind::Share {
-        let ratio = series.ratio.zip(series.ratio_spread);
-        all.extend(ratio.map(|(median, spread)| of(median, spread)));
+/// What is compared of a series: ratios to EEVDF's of the same boot. Shares
+/// are compared as they are, because EEVDF's error can be near 0; so is what
+/// EEVDF has none of.
+fn compared<'a>(figure: &Figure, series: &'a Series) -> &'a [f64] {
+    match figure.kind {
+        Kind::Share => &series.values,
+        _ if series.ratios.is_empty() => &series.values,
+        Kind::Throughput | Kind::Latency => &series.ratios,
     }
-    all
 }
 
-/// Whether `after` is worse than `before` by more than its spread and slack.
-fn is_worse(figure: &Figure, before: &Compared, after: &Compared) -> bool {
+/// All that a committed run knows of a figure, its second run's values too:
+/// boots differ, and so what two boots had belongs to its spread.
+fn known(committed: &Outcome, figure: &Figure, scheduler: &str) -> Vec<f64> {
+    [Some(committed), committed.again.as_deref()]
+        .into_iter()
+        .flatten()
+        .filter_map(|run| run.series(&figure.key(), scheduler))
+        .flat_map(|series| compared(figure, series).iter().copied())
+        .collect()
+}
+
+/// A line if `now` is worse than what is known by more than its spread and the
+/// slack.
+fn verdict(figure: &Figure, known: &[f64], now: f64) -> Option<String> {
+    let (before, spread) = (median(known)?, spread(known));
     let by = match figure.better {
-        Better::Less => after.median - before.median,
-        Better::More => before.median - after.median,
+        Better::Less => now - before,
+        Better::More => before - now,
     };
-    by > before.spread + before.slack
+    let (what, slack) = match figure.kind {
+        Kind::Share => ("", SHARE_SLACK),
+        Kind::Throughput | Kind::Latency => ("ratio to EEVDF ", SLACK * before),
+    };
+    (by > spread + slack).then(|| {
+        format!(
+            "{}: {what}was {before:.4} (spread {spread:.4}), now {now:.4}",
+            figure.key()
+        )
+    })
 }
 
 /// What got worse since `committed`, a line each; and how many figures were
@@ -63,132 +61,57 @@ pub fn worse(now: &Outcome, committed: &Outcome, scheduler: &str) -> (Vec<String
         let Some((_, figure)) = rows::figure(&key) else {
             continue;
         };
-        let of = |run: &Outcome| {
-            let series = run.series(&key, scheduler);
-            series.map_or_else(Vec::new, |s| compared(figure, s))
-        };
-        let (before, after) = (of(committed), of(now));
-        if before.is_empty() {
+        let known = known(committed, figure, scheduler);
+        if known.is_empty() {
             continue;
         }
         count += 1;
-        let pairs = || before.iter().zip(&after);
-        if after.len() < before.len() {
-            lines.push(format!("{key}: no longer measured"));
-        } else if pairs().all(|(b, a)| is_worse(figure, b, a)) {
-            let text = |(b, a): (&Compared, &Compared)| {
-                format!(
-                    "was {:.4} (spread {:.4}), now {:.4}",
-                    b.median, b.spread, a.median
-                )
-            };
-            let all: Vec<String> = pairs().map(text).collect();
-            lines.push(format!("{key}: {}", all.join("; ratio to EEVDF ")));
+        let series = now.series(&key, scheduler);
+        match series.and_then(|s| median(compared(figure, s))) {
+            None => lines.push(format!("{key}: no longer measured")),
+            Some(now) => lines.extend(verdict(figure, &known, now)),
         }
     }
     (lines, count)
 }
 
-/// How far two runs of the same may be apart.
-fn tolerance(kind: Kind) -> (f64, &'static str) {
-    match kind {
-        Kind::Share => (0.002, "0.002"),
-        Kind::Throughput => (0.02, "2 %"),
-        Kind::Latency => (0.10, "10 %"),
-    }
-}
-
-/// The medians of two runs beside each other, as a table, and whether all are
-/// as near as they should be.
-pub fn repeats(one: &Outcome, two: &Outcome) -> (String, bool) {
-    let mut text = String::from(
-        "| row | scheduler | first run | second run | apart | allowed | |\n| --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    let mut all = true;
-    for series in &one.series {
-        let Some((_, figure)) = rows::figure(&series.key) else {
-            continue;
-        };
-        let Some(other) = two.series(&series.key, &series.scheduler) else {
-            continue;
-        };
-        // Ratios for throughput: what the boot does to both cancels out.
-        let (a, b) = match (figure.kind, series.ratio, other.ratio) {
-            (Kind::Throughput, Some(a), Some(b)) => (a, b),
-            _ => (series.median, other.median),
-        };
-        let (allowed, text_of) = tolerance(figure.kind);
-        let apart = match figure.kind {
-            Kind::Share => (a - b).abs(),
-            _ => (a - b).abs() / a.max(b),
-        };
-        let fine = apart <= allowed;
-        // EEVDF's own fairness and delays vary; ours are asked for.
-        all &= fine || series.scheduler == EEVDF;
-        let shown_apart = match figure.kind {
-            Kind::Share => format!("{apart:.4}"),
-            _ => format!("{:.1} %", apart * 100.0),
-        };
-        _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {shown_apart} | {text_of} | {} |",
-            series.key,
-            series.scheduler,
-            shown(a),
-            shown(b),
-            if fine { "yes" } else { "**no**" },
-        );
-    }
-    (text, all)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::record::EEVDF;
     use super::super::result::tests::run_of;
     use super::*;
 
-    /// A run in which ours has this median and ratio, with spreads of 0.1 and
-    /// 0.01.
-    fn steady(key: &str, median: f64, ratio: f64) -> Outcome {
+    /// A run of ours with these ratios to EEVDF's, which are its values too.
+    fn with(key: &str, ratios: &[f64]) -> Outcome {
         let mut run = run_of(key, [11.0, 13.0]);
         for series in run.series.iter_mut().filter(|s| s.scheduler == "fulcrum") {
-            (series.median, series.spread) = (median, 0.1);
-            (series.ratio, series.ratio_spread) = (Some(ratio), Some(0.01));
+            series.ratios = ratios.to_vec();
+            series.values = ratios.to_vec();
         }
         run
     }
 
-    #[test]
-    fn worse_than_spread_and_slack_is_found() {
-        let committed = steady("T1 trip", 10.0, 0.9);
-        let of = |median, ratio| {
-            let now = steady("T1 trip", median, ratio);
-            let (lines, count) = worse(&now, &committed, "fulcrum");
-            assert_eq!(count, 1);
-            lines.len()
-        };
-        assert_eq!((of(10.3, 0.93), of(5.0, 0.4)), (0, 0));
-        assert_eq!(of(10.6, 0.95), 1);
+    fn found(key: &str, before: &[f64], now: f64) -> usize {
+        let (lines, count) = worse(&with(key, &[now]), &with(key, before), "fulcrum");
+        assert_eq!(count, 1);
+        lines.len()
     }
 
     #[test]
-    fn latencies_may_differ_as_boots_do() {
-        let committed = steady("L1 p50", 70.0, 0.5);
-        let of = |median, ratio| {
-            let now = steady("L1 p50", median, ratio);
-            worse(&now, &committed, "fulcrum").0.len()
-        };
-        assert_eq!((of(75.0, 0.7), of(80.0, 0.7)), (0, 1));
+    fn worse_than_spread_and_slack_is_found() {
+        // Median .9, spread .02, slack .027.
+        let before = [0.89, 0.9, 0.91];
+        for (now, worse) in [(0.5, 0), (0.946, 0), (0.948, 1), (2.0, 1)] {
+            assert_eq!(found("T1 trip", &before, now), worse, "{now}");
+            assert_eq!(found("L1 p99", &before, now), worse, "{now}");
+        }
     }
 
     #[test]
     fn more_is_better_where_the_row_says_so() {
-        let committed = steady("T5 loops", 10.0, 1.0);
-        let of = |median, ratio| {
-            let now = steady("T5 loops", median, ratio);
-            worse(&now, &committed, "fulcrum").0.len()
-        };
-        assert_eq!((of(9.4, 0.94), of(20.0, 2.0)), (1, 0));
+        let before = [1.0, 1.0, 1.0];
+        let all = [2.0, 0.971, 0.969].map(|now| found("T5 loops", &before, now));
+        assert_eq!(all, [0, 0, 1]);
     }
 
     #[test]
@@ -200,17 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lucky_eevdf_alone_is_no_failure() {
-        let committed = run_of("L1 p99", [10.0, 12.0]);
-        let mut now = committed.clone();
-        for series in &mut now.series {
-            series.ratio = series.ratio.map(|r| r * 1.5);
-        }
-        assert_eq!(worse(&now, &committed, "fulcrum"), (vec![], 1));
-        for series in &mut now.series {
-            series.median *= 1.5;
-        }
+    fn what_a_second_boot_had_belongs_to_the_spread() {
+        let mut committed = with("L1 p50", &[0.2, 0.2]);
+        let now = with("L1 p50", &[0.28]);
         assert_eq!(worse(&now, &committed, "fulcrum").0.len(), 1);
+        committed.again = Some(Box::new(with("L1 p50", &[0.3, 0.2])));
+        assert_eq!(worse(&now, &committed, "fulcrum").0.len(), 0);
     }
 
     #[test]
@@ -219,12 +137,5 @@ mod tests {
         let mut now = committed.clone();
         now.series.retain(|s| s.scheduler == EEVDF);
         assert_eq!(worse(&now, &committed, "fulcrum").0.len(), 1);
-    }
-
-    #[test]
-    fn runs_that_differ_are_found() {
-        let one = run_of("T1 trip", [10.0, 12.0]);
-        assert!(repeats(&one, &run_of("T1 trip", [10.1, 12.1])).1);
-        assert!(!repeats(&one, &run_of("T1 trip", [10.5, 12.5])).1);
     }
 }

@@ -4,6 +4,7 @@
 //! scheduler's own process uses.
 
 use super::programs::{self, Program};
+use super::rows::Case;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
@@ -164,8 +165,33 @@ fn per_wakeup(
     values
 }
 
-/// Run `work` with all accounting on; what it cost per wakeup.
-pub fn of(cpus: &[usize], work: impl FnOnce() -> Result<()>) -> Result<BTreeMap<String, f64>> {
+/// What the costs of a wakeup in this case are called.
+pub fn about(case: &Case) -> String {
+    format!("per wakeup, {}", case.what)
+}
+
+/// How the clock of the VM counts (docs/vm.md). While one CPU is busy at a
+/// time, all of it is that CPU's.
+pub const NS_PER_INSTRUCTION: f64 = 2.0;
+
+/// Times of programs as instructions.
+fn in_instructions(values: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    values
+        .into_iter()
+        .map(|(name, value)| match name.strip_prefix("ns ") {
+            Some(what) => (format!("instructions {what}"), value / NS_PER_INSTRUCTION),
+            None => (name, value),
+        })
+        .collect()
+}
+
+/// Run `work` with all accounting on; what it cost per wakeup. `alone` says
+/// that only one CPU is busy at a time.
+pub fn of(
+    cpus: &[usize],
+    alone: bool,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<BTreeMap<String, f64>> {
     let _accounting = Accounting::on()?;
     let migrations = Migrations::count(cpus)?;
     let (before, programs) = (counters()?, programs::loaded());
@@ -179,7 +205,10 @@ pub fn of(cpus: &[usize], work: impl FnOnce() -> Result<()>) -> Result<BTreeMap<
     put("context switches", after.switches - before.switches);
     put("reschedule interrupts", after.kicks - before.kicks);
     put("migrations", moved);
-    Ok(values)
+    Ok(match alone {
+        true => in_instructions(values),
+        false => values,
+    })
 }
 
 /// What a process has used since it was first looked at.
@@ -276,6 +305,14 @@ mod tests {
         assert_eq!(values["ns per call of a"], 250.0);
         assert_eq!(values["ns in BPF programs"], 250.25);
         assert!(!values.contains_key("calls of b"));
+    }
+
+    #[test]
+    fn times_become_instructions_and_counts_stay() {
+        let values = [("ns per call of a", 250.0), ("calls of a", 1.5)];
+        let values = in_instructions(values.map(|(k, v)| (k.to_string(), v)).into());
+        assert_eq!(values["instructions per call of a"], 125.0);
+        assert_eq!((values["calls of a"], values.len()), (1.5, 2));
     }
 
     #[test]

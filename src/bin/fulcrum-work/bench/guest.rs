@@ -45,9 +45,9 @@ struct Guest {
     costed: BTreeSet<String>,
 }
 
-/// The rows that the costs of a wakeup explain. In the first only one CPU is
-/// busy at a time, so that a nanosecond is half an instruction.
-const COST_ROWS: [&str; 2] = ["T1", "T2"];
+/// The rows that the costs of a wakeup explain, and whether only one CPU is busy
+/// at a time in them.
+const COST_ROWS: [(&str, bool); 2] = [("T1", true), ("T2", false)];
 
 fn emit(record: &Record) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -176,12 +176,15 @@ impl Guest {
             return Ok(());
         }
         let cpus = CpuList::allowed()?.to_vec();
-        let explains = |c: &&&Case| c.rows().iter().any(|r| COST_ROWS.contains(r));
-        for case in self.cases.iter().filter(explains) {
-            match cost::of(&cpus, || once(case, self.cpus).map(drop)) {
+        let rows = self.cases.iter().flat_map(|case| {
+            let of = move |(row, alone)| case.rows().contains(&row).then_some((case, alone));
+            COST_ROWS.into_iter().filter_map(of)
+        });
+        for (case, alone) in rows {
+            match cost::of(&cpus, alone, || once(case, self.cpus).map(drop)) {
                 Ok(values) => emit(&Record::Cost(Cost {
                     scheduler: candidate.name.clone(),
-                    about: format!("per wakeup, {}", case.what),
+                    about: cost::about(case),
                     values,
                 }))?,
                 Err(error) => self.failed(&candidate.name, "cost", &error)?,

@@ -6,18 +6,21 @@ mod cases;
 mod check;
 mod cost;
 mod guest;
+mod policies;
 mod programs;
 mod record;
+mod repeats;
 mod result;
 mod rows;
 mod sched;
 mod stats;
 mod table;
+mod witness;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use result::{Document, Header, Outcome};
-use rows::{CASES, Choice, Mode};
+use rows::{CASES, Choice, Mode, Part};
 use std::fs;
 use std::path::PathBuf;
 
@@ -39,6 +42,9 @@ enum Action {
     Save(SaveArgs),
     /// Print a document as Markdown
     Render {
+        /// Only the tables of the policies
+        #[arg(long)]
+        policies: bool,
         /// The document
         document: PathBuf,
     },
@@ -98,6 +104,8 @@ struct SaveArgs {
     document: PathBuf,
     /// Where its Markdown goes
     markdown: PathBuf,
+    /// The page that has a part of it between two marks: that of the policies
+    policies: PathBuf,
 }
 
 #[derive(Args)]
@@ -178,10 +186,23 @@ fn save(args: &SaveArgs) -> Result<()> {
             ..first.clone()
         };
     }
-    document.save(run);
+    document.save(run.clone());
     result::write(&args.document, &document)?;
     fs::write(&args.markdown, table::document(&document))
-        .with_context(|| format!("writing {}", args.markdown.display()))
+        .with_context(|| format!("writing {}", args.markdown.display()))?;
+    if run.header.part == Part::Policies {
+        let page = fs::read_to_string(&args.policies)
+            .with_context(|| format!("reading {}", args.policies.display()))?;
+        let page =
+            policies::put_into(&page, &run).with_context(|| args.policies.display().to_string())?;
+        fs::write(&args.policies, page)
+            .with_context(|| format!("writing {}", args.policies.display()))?;
+    }
+    if let Some(again) = &run.again {
+        let (agree, page) = (repeats::repeats(&run, again).1, args.markdown.display());
+        ensure!(agree, "the two runs don't agree: see {page}");
+    }
+    Ok(())
 }
 
 fn compare(args: &CheckArgs) -> Result<()> {
@@ -204,7 +225,9 @@ fn compare(args: &CheckArgs) -> Result<()> {
         "{} of {count} figures got worse; if that is meant to be, run scripts/bench --save",
         lines.len()
     );
-    println!("{count} figures, none worse by more than its committed spread and 3 %");
+    println!(
+        "{count} figures, none worse by more than its committed spread and 3 % (shares: 0.002)"
+    );
     Ok(())
 }
 
@@ -214,15 +237,22 @@ pub fn bench(args: &BenchArgs) -> Result<()> {
         Action::Rows(args) => print_rows(args),
         Action::Report(args) => report(args),
         Action::Save(args) => save(args),
-        Action::Render { document } => {
-            print!("{}", table::document(&result::read(document)?));
+        Action::Render { policies, document } => {
+            let document: Document = result::read(document)?;
+            match policies {
+                true => document
+                    .of(Part::Policies)
+                    .iter()
+                    .for_each(|run| print!("{}", policies::tables(run))),
+                false => print!("{}", table::document(&document)),
+            }
             Ok(())
         }
         Action::Verifier(args) => programs::verifier(args),
         Action::VerifierSave { file, raw } => programs::merge(raw, file),
         Action::Check(args) => compare(args),
         Action::Repeats { one, two } => {
-            let (table, fine) = check::repeats(&Outcome::read(one)?, &Outcome::read(two)?);
+            let (table, fine) = repeats::repeats(&Outcome::read(one)?, &Outcome::read(two)?);
             print!("{table}");
             ensure!(fine, "the two runs don't agree");
             Ok(())

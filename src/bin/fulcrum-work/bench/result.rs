@@ -238,8 +238,13 @@ impl Document {
             Some(place) => *place = run,
             None => self.runs.push(run),
         }
-        self.runs
-            .sort_by_key(|r| (r.header.part == Part::More, r.cpus));
+        self.runs.sort_by_key(|r| (r.header.part, r.cpus));
+    }
+
+    /// The runs of a set of rows, by CPUs.
+    pub fn of(&self, part: Part) -> Vec<&Outcome> {
+        let fits = |r: &&Outcome| r.header.part == part;
+        self.runs.iter().filter(fits).collect()
     }
 
     /// The run with the same CPUs and rows.

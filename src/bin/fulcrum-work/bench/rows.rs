@@ -28,15 +28,22 @@ pub enum Run {
     Shell(&'static str),
 }
 
-/// Which of the two sets of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+/// Which set of rows.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
     /// Rows with a target
     Targets,
     /// Rows nearer to what people run, and public tools; for comparison only
     More,
+    /// Those rows with a target that tell one policy of ours from another
+    Policies,
 }
+
+/// The rows that show a policy's character.
+const CHARACTER: [&str; 10] = ["F1", "F3", "F6", "L1", "L3", "T1", "T2", "T3", "T4", "T5"];
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +101,8 @@ pub struct Figure {
     pub kind: Kind,
     /// Targets, each from so many CPUs on
     pub targets: &'static [(usize, Target)],
+    /// Who does badly at it, for a table that shows that it can be seen
+    pub bad: &'static [&'static str],
 }
 
 /// One run that gives one or more figures.
@@ -107,8 +116,6 @@ pub struct Case {
     pub times: usize,
     /// Whether `--check` runs it
     pub check: bool,
-    /// Who does badly at it, for a table that shows that it can be seen
-    pub bad: &'static [&'static str],
     pub figures: &'static [Figure],
 }
 
@@ -153,7 +160,11 @@ impl Case {
     /// Whether it is one of these.
     pub fn wanted(&self, choice: &Choice) -> bool {
         let named = |f: &Figure| choice.only.iter().any(|o| o.eq_ignore_ascii_case(f.row));
-        self.part == choice.part
+        let in_part = match choice.part {
+            Part::Policies => self.figures.iter().any(|f| CHARACTER.contains(&f.row)),
+            part => self.part == part,
+        };
+        in_part
             && (choice.only.is_empty() || self.figures.iter().any(named))
             && (self.check || !choice.short)
     }
@@ -204,6 +215,7 @@ mod tests {
                 for cpus in [1, 2, 4, 8, 64] {
                     let has = figure.target(cpus).is_some();
                     assert_eq!(has, case.part == Part::Targets, "{}", figure.key());
+                    assert_eq!(has, !figure.bad.is_empty(), "{}", figure.key());
                 }
             }
         }
@@ -248,6 +260,18 @@ mod tests {
     fn arguments_follow_the_number_of_cpus() {
         let all = arguments("x --each {n+1} {2n} {n}", 4);
         assert_eq!(all, ["x", "--each", "5", "8", "4"]);
+    }
+
+    #[test]
+    fn policies_are_told_apart_by_rows_that_there_are() {
+        let choice = Choice {
+            part: Part::Policies,
+            only: vec![],
+            short: false,
+        };
+        let wanted = CASES.iter().filter(|c| c.wanted(&choice));
+        let rows: BTreeSet<&str> = wanted.flat_map(Case::rows).collect();
+        assert_eq!(rows, BTreeSet::from(CHARACTER));
     }
 
     #[test]
