@@ -41,7 +41,9 @@ struct Guest {
     cases: Vec<&'static Case>,
     visit: usize,
     began: Instant,
-    /// Whose costs are known.
+    /// Whether costs are wanted, which is not so in a short check; and whose
+    /// are known.
+    costs: bool,
     costed: BTreeSet<String>,
 }
 
@@ -172,7 +174,7 @@ impl Guest {
     /// What this scheduler's own work costs; once a boot, beside the rows that
     /// it explains.
     fn cost(&mut self, candidate: &Candidate) -> Result<()> {
-        if !self.costed.insert(candidate.name.clone()) {
+        if !self.costs || !self.costed.insert(candidate.name.clone()) {
             return Ok(());
         }
         let cpus = CpuList::allowed()?.to_vec();
@@ -271,6 +273,7 @@ pub fn guest(args: &GuestArgs) -> Result<()> {
         cases,
         visit: 0,
         began: Instant::now(),
+        costs: !args.choice.short,
         costed: BTreeSet::new(),
     };
     guest.visit(&Candidate::eevdf())?;
