@@ -23,6 +23,8 @@ enum fulcrum_limits {
 	FULCRUM_MAX_GROUPS	= 1024,	/* cgroups with a weight of their own; a power of two */
 	FULCRUM_GROUP_WORDS	= FULCRUM_MAX_GROUPS / 64,
 	FULCRUM_GROUP_DEPTH	= 16,	/* levels of cgroups, the root included */
+	FULCRUM_HIST_BUCKETS	= 160,	/* of a histogram of waits, hist.h */
+	FULCRUM_DECISIONS	= 256,	/* kept of each CPU, recorder.h; a power of two */
 	FULCRUM_GROUP_PENDING	= 8,	/* cgroups whose sums a CPU holds back until its tick */
 };
 
@@ -67,6 +69,7 @@ struct fulcrum_stats {
 struct group_pending {
 	u64 weighted;		/* time in which they were runnable, times their weights */
 	u64 runnable;		/* that time, ns */
+	u64 ran;		/* CPU time that they used, ns */
 	u32 slot;
 	u32 pad;
 };
@@ -91,7 +94,7 @@ struct cpu_state {
 
 	/* the owner's */
 	u32 requeues;		/* the kernel queues tasks anew at our request, within the call */
-	u32 pad0;
+	u32 preemptor;		/* the task that last interrupted one here */
 	u64 pad1;
 
 	u32 next_taken;		/* a task already waits on the local queue */
@@ -173,7 +176,7 @@ struct group_state {
 	u64 active;		/* busy, of the whole subtree */
 	u32 round;		/* of the solution that these belong to */
 	u32 quiet;		/* solutions since a task was last runnable */
-	u64 pad1;
+	u64 ran;		/* CPU time that its tasks used since it exists, ns */
 };
 
 struct group_solver {
@@ -198,13 +201,15 @@ struct knobs {
 	u32 generation;		/* counts the changes */
 	u64 slice_ns;		/* CPU time a busy nice-0 task gets at a time, 100,000..100,000,000 */
 	u64 credit_ns;		/* how far a waking task may be behind V, 0..30,000,000 */
+	u32 watch;		/* somebody looks: count the waits of each cgroup */
+	u32 pad;
 };
 
 _Static_assert(sizeof(struct fulcrum_stats) == 30 * 8, "fulcrum_stats");
-_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256 + 192, "cpu_state");
+_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256 + 256, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
 _Static_assert(sizeof(struct group_state) == 128, "group_state");
 _Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");
-_Static_assert(sizeof(struct knobs) == 24, "knobs");
+_Static_assert(sizeof(struct knobs) == 32, "knobs");
 
 #endif /* FULCRUM_ABI_H */

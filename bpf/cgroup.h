@@ -144,6 +144,7 @@ static __always_inline void group_created(struct cgroup *cgrp, u32 cpu_weight, b
 	g->weight = group_weight(cpu_weight, idle);
 	g->load = 0;
 	g->busy = 0;
+	g->ran = 0;
 	group_reset_cost(g);
 	g->id = id;
 	bpf_map_update_elem(&group_slots, &id, &slot, 0);
@@ -199,14 +200,16 @@ static __always_inline void group_flush(struct group_pending *pending)
 		return;
 	__sync_fetch_and_add(&g->weighted, pending->weighted);
 	__sync_fetch_and_add(&g->runnable, pending->runnable);
+	__sync_fetch_and_add(&g->ran, pending->ran);
 	pending->weighted = 0;
 	pending->runnable = 0;
+	pending->ran = 0;
 	if (!(READ_HINT(group_solver.active[slot / 64]) >> (slot % 64) & 1))
 		__sync_fetch_and_or(&group_solver.active[slot / 64], 1ULL << (slot % 64));
 }
 
-/* A task of weight @weight was runnable for @ns in the group of @slot. */
-static __always_inline void group_account(u32 slot, u32 weight, u64 ns)
+/* A task of weight @weight was runnable for @ns in the group of @slot, of which it @ran. */
+static __always_inline void group_account(u32 slot, u32 weight, u64 ns, u64 ran)
 {
 	struct group_pending *pending;
 
@@ -221,6 +224,7 @@ static __always_inline void group_account(u32 slot, u32 weight, u64 ns)
 		ns = GROUP_WAIT_MAX;
 	pending->weighted += ns * weight;
 	pending->runnable += ns;
+	pending->ran += ran;
 }
 
 #endif /* FULCRUM_CGROUP_H */

@@ -8,6 +8,7 @@
 #ifndef FULCRUM_DUMP_H
 #define FULCRUM_DUMP_H
 
+#include "recorder.h"
 #include "task.h"
 
 #define dump_line(fmt, args...)						\
@@ -48,6 +49,27 @@ static __always_inline void dump_machine(void)
 		  errors, missing, clamps, fixes, rehomed);
 }
 
+/* So few of the last decisions of each CPU that all CPUs fit the dump; the agent tells all. */
+#define DUMP_DECISIONS 8
+
+static __always_inline void dump_decisions(s32 cpu)
+{
+	struct recorder *r = per_cpu_of(&recorders, cpu);
+	struct decision *d;
+	u64 now = kf_now();
+	u32 i;
+
+	if (!r)
+		return;
+	bounded_for(i, 0, DUMP_DECISIONS) {
+		if (i >= r->next)
+			break;
+		d = &r->ring[(r->next - 1 - i) & (FULCRUM_DECISIONS - 1)];
+		dump_line("fulcrum: %lldus ago: pid=%d way=%d from=%d waited=%uus lag=%dus",
+			  dump_us(d->time, now), d->pid, d->way, d->from, d->wait, d->lag);
+	}
+}
+
 static __always_inline void dump_cpu_state(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
@@ -61,6 +83,7 @@ static __always_inline void dump_cpu_state(s32 cpu)
 		dump_line("fulcrum: %llu lifecycle errors, last: pid=%d state=%d event=%d",
 			  c->stats.lifecycle_errors, c->lifecycle_pid, c->lifecycle_state,
 			  c->lifecycle_event);
+	dump_decisions(cpu);
 }
 
 static __always_inline void dump_one_task(struct task_struct *p)

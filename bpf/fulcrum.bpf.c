@@ -15,7 +15,9 @@
  *	pick.h steal.h	what a CPU runs next; taking work from others
  *	higher.h	CPUs that a higher class takes away
  *	hotplug.h	CPUs that come and go
+ *	hist.h recorder.h what was: waits, and the last decisions
  *	dump.h exit.h	what is left to read afterwards
+ *	inspect.h	what can be asked while it runs
  *	events.h	what wakes the agent
  */
 #include "platform.h"
@@ -32,6 +34,7 @@
 #include "hotplug.h"
 #include "dump.h"
 #include "exit.h"
+#include "inspect.h"
 
 char _license[] SEC("license") = "GPL";
 

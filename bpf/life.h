@@ -11,6 +11,7 @@
 #define FULCRUM_LIFE_H
 
 #include "higher.h"
+#include "hist.h"
 #include "place.h"
 #include "slice_timer.h"
 
@@ -21,20 +22,28 @@ static __always_inline void life_waits(struct task_ctx *t)
 		t->waiting_since = kf_now();
 }
 
-static __always_inline void life_wait_ends(struct task_ctx *t, struct cpu_state *c)
+/* Returns the time, which costs something to read. */
+static __always_inline u64 life_wait_ends(struct task_ctx *t, struct cpu_state *c)
 {
-	s64 waited = kf_now() - t->waiting_since;
+	u64 now = kf_now();
+	s64 waited = now - t->waiting_since;
 
 	if (!t->waiting_since)
-		return;
+		return now;
 	t->waiting_since = 0;
 	if (waited < 0)			/* the clocks of two CPUs */
 		waited = 0;
-	group_account(t->group, t->own.weight, waited);
+	group_account(t->group, t->own.weight, waited, 0);
+	hist_wait(t->group, waited, t->woke);
+	t->woke = 0;
+	t->last_wait = waited >> 10;
+	if (t->last_wait > t->max_wait)
+		t->max_wait = t->last_wait;
 	c->stats.waits++;
 	c->stats.wait_ns += waited;
 	if ((u64)waited > c->stats.wait_max_ns)
 		c->stats.wait_max_ns = waited;
+	return now;
 }
 
 /*
@@ -48,6 +57,8 @@ static __always_inline void life_wakes(struct task_ctx *t)
 	t->origin = FROM_SLEEP;
 	t->burst_estimate = ask_burst(t->burst_estimate, t->burst);
 	t->burst = 0;
+	t->woke = 1;
+	t->woken_by = this_cpu()->curr_pid;
 	stat_inc(wakeups);
 }
 
@@ -61,10 +72,11 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 {
 	s32 cpu = kf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	u64 clock, bound, sane;
+	u64 clock, bound, sane, now;
+	s32 from = t->clock_cpu;
 
 	task_event(p, t, EV_RUNNING);
-	life_wait_ends(t, c);
+	now = life_wait_ends(t, c);
 
 	clock = queue_clock(cpu);
 	if (t->origin != FROM_SLICE_END)
@@ -78,6 +90,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 		t->vruntime = sane;
 	}
 
+	recorder_note(now, p->pid, t->way, from, clock - t->vruntime, t->last_wait);
 	unmark_idle(cpu);
 	queue_clock_advance(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;
@@ -104,8 +117,11 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 	WRITE_HINT(c->curr_pid, 0);
 	WRITE_HINT(c->slice_end, 0);
 	higher_stopping(c, p, runnable);
-	if (runnable)
+	if (runnable) {
 		life_waits(t);
+		t->preempted_by = c->preemptor;
+	}
+	c->preemptor = 0;
 }
 
 /*

@@ -86,6 +86,7 @@ static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct 
 	c->yielded = 0;
 	slice_timer_begin(c, cpu, t);
 	kf_set_slice(prev, slice);
+	recorder_note(kf_now(), prev->pid, WAY_KEPT, cpu, c->vclock - t->vruntime, 0);
 	stat_inc(keeps);
 }
 

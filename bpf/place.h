@@ -82,6 +82,7 @@ static __always_inline s32 place(struct task_struct *p, struct task_ctx *t, s32 
 	if (t) {
 		task_move_clock(t, cpu);
 		deadline = t->deadline;
+		t->way = WAY_QUEUE;
 	} else {
 		deadline = queue_clock(cpu) + knobs.slice_ns;
 	}
@@ -160,6 +161,7 @@ static __always_inline void place_staying(struct task_struct *p, struct task_ctx
 		return;
 	}
 	cpu_state(cpu)->next_taken = 1;
+	t->way = WAY_STAYS;
 	stat_inc(local_inserts);
 	place_local(p, t, enq_flags);
 }

@@ -29,6 +29,7 @@
 
 #include "cgroup.h"
 #include "policy/decide.h"
+#include "recorder.h"
 
 enum task_state {
 	TASK_EXITED,		/* also: never seen */
@@ -68,11 +69,17 @@ struct task_ctx {
 	s32 clock_cpu;		/* the queue that vruntime is measured on */
 	u32 group;		/* slot of its cgroup */
 	u32 generation;		/* of the cgroup's cost that weight was made with */
+	u32 last_wait;		/* until it ran last, unit: 1,024 ns */
+	u32 max_wait;
+	u32 woken_by;		/* the task that ran where it was woken */
+	u32 preempted_by;
 	u8 state;
 	u8 origin;
 	u8 level;		/* the policy's */
 	u8 busy;		/* it used up a request without sleeping */
-	u8 pad;
+	u8 way;			/* how it came, or comes, to run: enum task_way */
+	u8 woke;		/* it waits since a wakeup */
+	u8 pad[2];
 };
 
 struct {
@@ -164,7 +171,7 @@ static __always_inline void task_charge(struct task_struct *p, struct task_ctx *
 	if (ran <= 0)
 		return;
 	t->vruntime += vtime_scale(ran, t->weight.inv);
-	group_account(t->group, t->own.weight, ran);
+	group_account(t->group, t->own.weight, ran, ran);
 	t->burst += ran;
 	t->request = t->request > (u64)ran ? t->request - ran : 0;
 	stat_add(run_ns, ran);

@@ -40,7 +40,7 @@ typedef u32 __wsum;
 #define E2BIG	7
 
 /* uapi/linux/bpf.h, as far as needed; fixed for ever by the kernel's ABI. */
-enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #define CLOCK_MONOTONIC		1
@@ -90,6 +90,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_ext_entity scx;
 	int pid;
+	int tgid;
 	char comm[16];
 };
 
@@ -117,6 +118,18 @@ struct scx_init_task_args {
 struct scx_cgroup_init_args {
 	u32 weight;
 	bool sched_idle;		/* since 7.3 */
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+/* What a task iterator's program is given; no task: the end. */
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 struct scx_exit_task_args {

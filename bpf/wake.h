@@ -113,12 +113,14 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 	if (sync && (!idle || cpu_state(here)->curr_burst < WAKE_REMOTE_COST) &&
 	    wake_may_pull(p, t, here)) {
 		stat_inc(sync_pulls);
+		t->way = WAY_SYNC;
 		return wake_direct(p, t, here);
 	}
 	if (idle) {
 		cpu = kf_pick_idle(p, prev);
 		if (cpu >= 0) {
 			stat_inc(idle_hits);
+			t->way = WAY_IDLE;
 			return wake_direct(p, t, cpu);
 		}
 	}
@@ -145,6 +147,7 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 	/* Our bit may be stale, and one wakeup of many gets the CPU: the kernel's decides. */
 	if (READ_HINT(c->idle) && cpu_usable(p, cpu) && kf_claim_idle(cpu)) {
 		stat_inc(idle_hits);
+		t->way = WAY_IDLE;
 		place_local(p, t, enq_flags);
 		return;
 	}
@@ -154,8 +157,11 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 		c->next_taken = 1;
 		if (by_own_task) {
 			stat_inc(next_slots);
+			t->way = WAY_NEXT;
 		} else {
 			stat_inc(preempt_kicks);
+			t->way = WAY_PREEMPT;
+			c->preemptor = p->pid;
 			enq_flags |= KENUM(scx_enq_flags, SCX_ENQ_PREEMPT);
 		}
 		place_local(p, t, enq_flags);
@@ -164,6 +170,7 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 	cpu = place(p, t, cpu, enq_flags);
 	if (urgent && !by_own_task) {
 		stat_inc(preempt_kicks);
+		WRITE_HINT(cpu_state(cpu)->preemptor, p->pid);
 		kf_kick(cpu, KENUM(scx_kick_flags, SCX_KICK_PREEMPT));
 	}
 	offer_to_idle(p, cpu);

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::control::scrape::Address;
 use crate::control::settings::{self, CREDIT_US, POLICIES, Policy, SLICE_US, Settings};
+use crate::control::watch::Options;
 use crate::exit::{self, ExitCode, Failure, Outcome};
 
 /// Longest watchdog timeout that the kernel accepts, in milliseconds.
@@ -49,6 +51,38 @@ pub enum Command {
         /// What to set, as KEY=VALUE
         #[arg(value_name = "KEY=VALUE")]
         values: Vec<String>,
+    },
+
+    /// Tell whether scx_fulcrum runs and how it is; if not, why not.
+    ///
+    /// Works without a running scheduler; root, and members of its
+    /// --socket-group, see all of it.
+    Status {
+        /// As one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Explain one task: its weight, cgroup, CPU, lag, and why it last waited.
+    Explain {
+        /// Its process or thread number
+        #[arg(value_name = "PID")]
+        pid: u32,
+
+        /// As one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Print the last 256 decisions of each CPU: what ran when, and how it came to.
+    Recorder {
+        /// Of this CPU only
+        #[arg(long, value_name = "CPU")]
+        cpu: Option<u32>,
+
+        /// As one line of JSON
+        #[arg(long)]
+        json: bool,
     },
 
     /// Print what is set in the scx_fulcrum that runs.
@@ -98,6 +132,15 @@ pub struct RunArgs {
     #[arg(long)]
     pub help_stats: bool,
 
+    /// Serve OpenMetrics for Prometheus and its kin at ADDR: unix:/PATH, or an
+    /// address of this machine itself, as 127.0.0.1:9777
+    #[arg(long, value_name = "ADDR", value_parser = metrics)]
+    pub metrics: Option<Address>,
+
+    /// Besides root, let members of this group watch: streams, status, explain
+    #[arg(long, value_name = "GROUP")]
+    pub socket_group: Option<String>,
+
     /// Milliseconds that a runnable task may wait before the kernel ejects the
     /// scheduler (100 to 30000) [env: SCX_TIMEOUT_MS] [default: the kernel's, 30000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_TIMEOUT_MS)..=i64::from(MAX_TIMEOUT_MS)))]
@@ -138,6 +181,20 @@ impl RunArgs {
         settings.map_err(|why| Failure::new(ExitCode::Usage, why))
     }
 
+    /// How the scheduler is to be watched.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Usage`] if there is no such group.
+    pub fn watch(&self) -> Outcome<Options> {
+        let group = self.socket_group.as_deref().map(group_id).transpose();
+        let group = group.map_err(|why| Failure::new(ExitCode::Usage, why))?;
+        Ok(Options {
+            group,
+            metrics: self.metrics.clone(),
+        })
+    }
+
     /// The watchdog timeout in milliseconds: the flag, else `environment`
     /// (the value of `SCX_TIMEOUT_MS`), else `None` for the kernel's own.
     ///
@@ -175,6 +232,24 @@ fn policy_help() -> String {
 
 fn mode(text: &str) -> Result<String, String> {
     settings::mode(text).map(|_| text.to_string())
+}
+
+fn metrics(text: &str) -> Result<Address, String> {
+    Address::parse(text)
+}
+
+/// The number of a group that is given by name or number.
+fn group_id(text: &str) -> Result<u32, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let mut lines = groups.lines().map(|line| line.split(':'));
+    let found = lines.find_map(|mut line| {
+        let name = line.next()?;
+        (name == text).then(|| line.nth(1)?.parse().ok())?
+    });
+    found.ok_or_else(|| format!("no group {text} in /etc/group: name one, or give its number"))
 }
 
 fn slice(text: &str) -> Result<u64, String> {

@@ -42,7 +42,7 @@ pub enum ExitCode {
     Ejected = 32,
     /// Somebody else turned the scheduler off (SysRq-S, for one).
     TurnedOff = 33,
-    /// `--monitor`, `get` or `set` found nobody to ask.
+    /// `--monitor`, `get`, `set` and the like found nobody to ask.
     NoStatistics = 40,
 }
 
@@ -106,7 +106,7 @@ pub const TABLE: &[(ExitCode, &str)] = &[
     (ExitCode::TurnedOff, "turned off by somebody else (SysRq-S)"),
     (
         ExitCode::NoStatistics,
-        "--monitor, get, set: no running scx_fulcrum to ask, or not permitted",
+        "--monitor, get, set, explain, recorder: no running scx_fulcrum to ask, or not permitted; status: it is not active",
     ),
 ];
 

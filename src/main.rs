@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode as Status;
 
 use scx_fulcrum::cli::{self, Cli, Command};
-use scx_fulcrum::control::{self, client};
+use scx_fulcrum::control::{self, client, looker, record, status, watch};
 use scx_fulcrum::exit::{ExitCode, Failure, Outcome};
 use scx_fulcrum::kernel::features::Features;
 use scx_fulcrum::kernel::view::SystemView;
@@ -50,6 +50,26 @@ fn run(cli: &Cli) -> Outcome<ExitCode> {
         }
         Some(Command::Get { json }) => {
             return done(client::get(control, *json, &mut io::stdout().lock()));
+        }
+        Some(Command::Status { json }) => {
+            let record = Path::new(record::PLACE);
+            let found = status::find(&SystemView::host(), record, Path::new(watch::SOCKET));
+            status::print(&found, *json, &mut io::stdout().lock())?;
+            return Ok(if found.active {
+                ExitCode::Ok
+            } else {
+                ExitCode::NoStatistics
+            });
+        }
+        Some(Command::Explain { pid, json }) => {
+            let socket = Path::new(watch::SOCKET);
+            let out = &mut io::stdout().lock();
+            return done(looker::explain(socket, *pid, *json, out));
+        }
+        Some(Command::Recorder { cpu, json }) => {
+            let socket = Path::new(watch::SOCKET);
+            let out = &mut io::stdout().lock();
+            return done(looker::recorder(socket, *cpu, *json, out));
         }
         None => {}
     }

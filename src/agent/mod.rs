@@ -17,10 +17,11 @@ use scx_utils::SCX_ECODE_ACT_RESTART;
 use crate::cli::RunArgs;
 use crate::control;
 use crate::control::protocol::{Reply, Request, State, texts};
+use crate::control::watch::Watch;
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::kernel::events::Events;
 use crate::kernel::exit_info::{ExitInfo, Next};
-use crate::kernel::features::Features;
+use crate::kernel::features::{self, Features};
 use crate::kernel::lock::{self, InstanceLock, LockError};
 use crate::kernel::preflight::{self, Verdict};
 use crate::kernel::scheduler::{Config, Scheduler, Storage};
@@ -64,6 +65,7 @@ pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
         stats: args.stats,
         server: None,
         control: None,
+        watch: Watch::new(args.watch()?),
     };
     let mut end = agent.live(haste)?;
     while let End::Restart = end {
@@ -155,6 +157,8 @@ struct Agent<'a> {
     server: Option<Server>,
     /// Where knobs are changed, likewise.
     control: Option<control::server::Server>,
+    /// How it lets itself be watched, likewise.
+    watch: Watch,
 }
 
 impl Agent<'_> {
@@ -189,7 +193,11 @@ impl Agent<'_> {
         }
         self.announce(&topology);
         self.open_doors();
+        let fallbacks = features::fallbacks();
+        self.watch
+            .attached(self.view.kernel_release(), &topology, fallbacks);
         let end = self.wait(&mut scheduler)?;
+        self.watch.ended(end.as_ref());
         let summary = scheduler.snapshot().summary();
         match end {
             Some(info) => {
@@ -265,6 +273,7 @@ impl Agent<'_> {
             if let Some(control) = &mut self.control {
                 control.serve(|request| obey(&mut self.config, scheduler, request));
             }
+            self.watch.serve(scheduler, &self.config);
             // Nobody who reads is no reason to stop scheduling.
             if lines
                 .as_mut()
@@ -279,8 +288,11 @@ impl Agent<'_> {
             };
             let control = self.control.as_ref();
             let pause = control.and_then(control::server::Server::deadline);
-            let deadline = due.into_iter().chain(check).chain(pause).min();
+            let watch = self.watch.deadline();
+            let deadline = due.into_iter().chain(check).chain(pause).chain(watch);
+            let deadline = deadline.min();
             let mut sources = control.map_or_else(Vec::new, |control| control.poll_fds());
+            sources.extend(self.watch.poll_fds());
             sources.extend(events.as_ref().map(|events| readable(events.as_fd())));
             self.sleeper
                 .sleep(&sources, deadline)

@@ -28,6 +28,45 @@ pub const INDISPENSABLE: &[&[&str]] = &[
     ],
 ];
 
+/// What the scheduler does in another way where the kernel lacks a function.
+const FALLBACKS: &[(&str, &str)] = &[
+    (
+        "scx_bpf_dsq_peek",
+        "the head of a queue is read by an iterator, which takes its lock",
+    ),
+    (
+        "__scx_bpf_select_cpu_and",
+        "idle CPUs are picked by an older function, or by our own marks",
+    ),
+    (
+        "__scx_bpf_dsq_insert_vtime",
+        "tasks are queued by an older function",
+    ),
+    ("scx_bpf_task_set_slice", "slices are written into the task"),
+    (
+        "scx_bpf_dsq_move",
+        "a task that waited for seconds is not run out of turn",
+    ),
+    ("scx_bpf_now", "the clock is read anew at each look"),
+    (
+        "__preempt_count",
+        "wakeups by tasks can't be told from those by interrupts",
+    ),
+    ("bpf_iter_task", "tasks can't be listed"),
+];
+
+/// What the running kernel lacks, and what is done instead, a sentence each.
+pub fn fallbacks() -> Vec<String> {
+    let hidden = compat::malformed_scx_kfuncs();
+    let lacks = |name: &str| {
+        hidden.iter().any(|hidden| hidden == name) || !compat::ksym_exists(name).unwrap_or(true)
+    };
+    let lacking = FALLBACKS.iter().filter(|(name, _)| lacks(name));
+    lacking
+        .map(|(name, instead)| format!("no {name}: {instead}"))
+        .collect()
+}
+
 /// What of sched_ext the kernel withholds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Features {

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod events;
 pub mod exit_info;
 pub mod features;
+pub mod inspect;
 pub mod libbpf_log;
 pub mod lock;
 pub mod preflight;

@@ -19,6 +19,7 @@ use crate::stats::counters::{Counters, Snapshot};
 
 use super::events::Events;
 use super::exit_info::ExitInfo;
+use super::inspect;
 use super::libbpf_log;
 use super::skeleton::{FulcrumSkel, FulcrumSkelBuilder, OpenFulcrumSkel, types};
 use super::topology::{DOMAIN_CPUS, MAX_CPUS, MAX_DOMAINS, Topology};
@@ -60,8 +61,8 @@ pub struct Config {
 /// A loaded scheduler; dropping it detaches it.
 pub struct Scheduler<'obj> {
     link: Option<Link>,
-    skel: FulcrumSkel<'obj>,
-    attached_at: Instant,
+    pub(super) skel: FulcrumSkel<'obj>,
+    pub(super) attached_at: Instant,
 }
 
 impl<'obj> Scheduler<'obj> {
@@ -85,6 +86,7 @@ impl<'obj> Scheduler<'obj> {
             .map_err(|error| failed("opening", error))?;
         set_ops(&mut open, config, ops_flags(config), hotplug_seq);
         set_data(&mut open, config, topology)?;
+        inspect::drop_programs(&mut open);
         set_dump_len(&mut open, config).map_err(|error| failed("preparing", error))?;
         let skel = open.load().map_err(|error| failed("loading", error))?;
         Ok(Self {
@@ -201,7 +203,7 @@ impl<'obj> Scheduler<'obj> {
 
     /// One past the highest possible CPU, so that the state of CPUs that
     /// can't exist is never touched, which would cost memory.
-    fn cpu_limit(&self) -> usize {
+    pub(super) fn cpu_limit(&self) -> usize {
         let topology = self.skel.maps.data_data.as_deref().map(|data| &data.topo);
         let domains = topology
             .into_iter()

@@ -4,13 +4,22 @@
 
 use std::time::Duration;
 
+/// What the longest wait is.
+pub const WAIT_MAX: &str = "Longest wait of a task that then ran, since the scheduler was attached";
+
+/// A meaning without the dot that ends it as documentation.
+fn undotted(text: &'static str) -> &'static str {
+    let text = text.trim_ascii();
+    text.strip_suffix('.').unwrap_or(text)
+}
+
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($(#[doc = $doc:literal] $name:ident,)*) => {
         /// Sums over all CPUs since the scheduler was attached. The names and
         /// meanings are those of `struct fulcrum_stats` in `bpf/abi.h`.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
-            $($(#[$doc])* pub $name: u64,)*
+            $(#[doc = $doc] pub $name: u64,)*
             /// Longest wait of a task that then ran, in nanoseconds.
             pub wait_max_ns: u64,
         }
@@ -30,6 +39,11 @@ macro_rules! counters {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
                     wait_max_ns: self.wait_max_ns,
                 }
+            }
+
+            /// Name, meaning and value of each, but for the longest wait.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$((stringify!($name), undotted($doc), self.$name),)*].into_iter()
             }
         }
 
@@ -90,9 +104,9 @@ counters! {
     lifecycle_errors,
     /// Waits that ended with the task running.
     waits,
-    /// Their sum in nanoseconds.
+    /// Time that those took, all together.
     wait_ns,
-    /// CPU time charged to tasks, in nanoseconds.
+    /// CPU time charged to tasks.
     run_ns,
 }
 

@@ -69,9 +69,9 @@ figures! {
 
 figures! {
     Group, "groups", "One cgroup that has tasks, or a weight of its own";
-    id: u64, Label, "", "Its number in the kernel, the inode in /sys/fs/cgroup";
+    id: u64, Label, "", "Its number in the kernel, the inode in /sys/fs/cgroup; 1: the root";
     path: String, Label, "", "Its path below /sys/fs/cgroup; / is the root";
-    parent: u64, Label, "", "id of the cgroup above it; 0: the root, or none";
+    parent: u64, Label, "", "id of the cgroup above it; 0: it is the root";
     depth: u32, Gauge, "", "Levels below the root";
     weight: u32, Gauge, "", "cpu.weight, 1 to 10000";
     idle: bool, Text, "", "cpu.idle is set";
@@ -89,7 +89,7 @@ figures! {
     pid: u32, Label, "", "Thread number";
     tgid: u32, Label, "", "Process number";
     comm: String, Text, "", "Name";
-    group: u64, Label, "", "id of its cgroup, or of the nearest above with a weight of its own; 0: the root";
+    group: u64, Label, "", "id of its cgroup, or of the nearest above with a weight of its own; 1: the root";
     policy: String, Text, "", "Its policy in the kernel: normal, batch, idle or ext";
     nice: i32, Gauge, "", "Nice value, -20 to 19";
     weight: f64, Gauge, "", "Its weight in the whole machine; 1024 is nice 0 in the root";

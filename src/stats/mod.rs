@@ -6,10 +6,15 @@ pub mod counters;
 pub mod fields;
 pub mod frame;
 pub mod histogram;
+pub mod look;
 pub mod metrics;
 pub mod monitor;
+pub mod observer;
+pub mod openmetrics;
+pub mod reports;
 pub mod sample;
 pub mod server;
+pub mod shares;
 
 /// The socket on which every scx scheduler serves its statistics.
 pub const SOCKET: &str = "/var/run/scx/root/stats";

@@ -194,7 +194,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "waiting_not_counted_in_cgroups",
         file: "life.h",
-        find: "\tgroup_account(t->group, t->own.weight, waited);\n",
+        find: "\tgroup_account(t->group, t->own.weight, waited, 0);\n",
         replace: "",
     },
     Mutant {

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hist.h: how long tasks wait until they run, as log-linear histograms.
+ *
+ * A wait of less than 16,384 ns is counted in one of 16 equal buckets, a
+ * longer one in one of 8 to an octave, so that a bucket is at most an eighth
+ * as wide as what is in it; the last one holds all from 3.8 s on. The common
+ * short wait costs a shift.
+ *
+ * Invariant: a CPU's histograms are written by that CPU only, in memory of its
+ * own. Those of cgroups are shared, so they count only while somebody looks
+ * (knobs.watch), and their size does not depend on the number of CPUs.
+ */
+#ifndef FULCRUM_HIST_H
+#define FULCRUM_HIST_H
+
+#include "cgroup.h"
+
+#define HIST_LINEAR_BITS	10	/* a bucket of 1,024 ns */
+#define HIST_LINEAR		16
+#define HIST_LINEAR_END_BITS	14	/* 16 of them */
+#define HIST_OCTAVE_BITS	3	/* 8 buckets an octave */
+
+/* Waits that began with a wakeup, and the others. */
+struct wait_hist {
+	u64 wakeup[FULCRUM_HIST_BUCKETS];
+	u64 other[FULCRUM_HIST_BUCKETS];
+};
+
+_Static_assert(sizeof(struct wait_hist) == 2 * 160 * 8, "wait_hist");
+
+PER_CPU(wait_hists, struct wait_hist);
+
+struct group_waits {
+	u32 count[FULCRUM_HIST_BUCKETS];	/* may wrap */
+};
+
+struct group_waits group_waits[FULCRUM_MAX_GROUPS];
+
+/* The number of the highest bit that is set in @x, which is below 2^18 and not 0. */
+static __always_inline u32 hist_log2(u32 x)
+{
+	u32 log = 0;
+
+	if (x >> 16) {
+		log = 16;
+		x >>= 16;
+	}
+	if (x >> 8) {
+		log += 8;
+		x >>= 8;
+	}
+	if (x >> 4) {
+		log += 4;
+		x >>= 4;
+	}
+	if (x >> 2) {
+		log += 2;
+		x >>= 2;
+	}
+	return log + (x >> 1);
+}
+
+static __always_inline u32 hist_bucket(u64 ns)
+{
+	u32 octave;
+
+	if (ns < (1ULL << HIST_LINEAR_END_BITS))
+		return ns >> HIST_LINEAR_BITS;
+	if (ns >> 32)
+		return FULCRUM_HIST_BUCKETS - 1;
+	octave = hist_log2(ns >> HIST_LINEAR_END_BITS);
+	return HIST_LINEAR + (octave << HIST_OCTAVE_BITS) +
+	       ((ns >> (HIST_LINEAR_END_BITS - HIST_OCTAVE_BITS + octave)) &
+		((1 << HIST_OCTAVE_BITS) - 1));
+}
+
+/* A task of the group of @slot has waited for @ns, since it woke or not. */
+static __always_inline void hist_wait(u32 slot, u64 ns, bool woke)
+{
+	struct wait_hist *h = per_cpu_here(&wait_hists);
+	u32 bucket = hist_bucket(ns);
+
+	/* Else the compiler, knowing the range better, drops what the verifier needs. */
+	barrier_var(bucket);
+	if (!h || bucket >= FULCRUM_HIST_BUCKETS)
+		return;
+	if (woke)
+		h->wakeup[bucket]++;
+	else
+		h->other[bucket]++;
+	if (knobs.watch)
+		__sync_fetch_and_add(&group_waits[slot & GROUP_MASK].count[bucket], 1);
+}
+
+#endif /* FULCRUM_HIST_H */
