@@ -56,6 +56,21 @@ fn the_page_is_made_from_the_data() {
 }
 
 #[test]
+fn the_policies_table_is_made_from_the_data() {
+    let data = docs("benchmarks.json");
+    let output = bench(&["render", "--policies", data.to_str().unwrap()]);
+    assert!(output.status.success());
+    let (page, tables) = (
+        fs::read_to_string(docs("policies.md")).unwrap(),
+        stdout(&output),
+    );
+    assert!(
+        tables.contains("| `fifo` |") && page.contains(&tables),
+        "docs/policies.md is not what its data says: scripts/bench --policies --save writes both"
+    );
+}
+
+#[test]
 fn every_row_with_a_target_is_there_for_both() {
     let run = run(&committed("benchmarks.json"), "targets", 2);
     for scheduler in ["EEVDF", "fulcrum"] {

@@ -51,6 +51,10 @@ pub struct Outcome {
     /// A second run of the same command, to see whether it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Box<Outcome>>,
+    /// The last run with other schedulers, if this one has none: they don't
+    /// change with ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers: Option<Box<Outcome>>,
 }
 
 /// All values of one figure under one scheduler.
@@ -110,6 +114,7 @@ impl Outcome {
             failed: Vec::new(),
             costs: Vec::new(),
             again: None,
+            peers: None,
         };
         let mut gathered: BTreeMap<(String, String), Gathered> = BTreeMap::new();
         let mut order: Vec<String> = vec![EEVDF.to_string()];
@@ -163,6 +168,11 @@ impl Outcome {
         Ok(())
     }
 
+    /// Whether it has others than EEVDF and one of ours.
+    pub fn has_peers(&self) -> bool {
+        self.schedulers().len() > 2
+    }
+
     fn is_like(&self, other: &Self) -> bool {
         let key = |o: &Self| (o.header.part, o.header.topology.clone());
         key(self) == key(other)
@@ -201,6 +211,18 @@ impl Outcome {
     }
 }
 
+/// This run or the one that it was put in the place of, whichever has other
+/// schedulers.
+fn with_peers(mut run: Outcome) -> Option<Outcome> {
+    match run.has_peers() {
+        true => {
+            run.again = None;
+            Some(run)
+        }
+        false => run.peers.map(|peers| *peers),
+    }
+}
+
 fn ordered(order: &[String], mut gathered: BTreeMap<(String, String), Gathered>) -> Vec<Series> {
     let mut all = Vec::new();
     for scheduler in order {
@@ -233,9 +255,14 @@ impl Document {
     }
 
     /// Put a run in the place of the one with the same CPUs and rows.
-    pub fn save(&mut self, run: Outcome) {
+    pub fn save(&mut self, mut run: Outcome) {
         match self.runs.iter_mut().find(|r| r.is_like(&run)) {
-            Some(place) => *place = run,
+            Some(place) => {
+                if !run.has_peers() {
+                    run.peers = with_peers(place.clone()).map(Box::new);
+                }
+                *place = run;
+            }
             None => self.runs.push(run),
         }
         self.runs.sort_by_key(|r| (r.header.part, r.cpus));
@@ -323,6 +350,24 @@ pub mod tests {
         assert_eq!(document.runs.len(), 1);
         let series = document.runs[0].series("T1 trip", "fulcrum");
         assert_eq!(series.unwrap().values, [1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_run_without_other_schedulers_keeps_theirs() {
+        let mut with = run_of("T1 trip", [11.0, 26.0]);
+        let mut other = with.series[0].clone();
+        other.scheduler = "scx_x".to_string();
+        with.series.push(other);
+        let mut document = Document::default();
+        document.save(with.clone());
+        for _ in 0..2 {
+            document.save(run_of("T1 trip", [1.0, 2.0]));
+            let run = &document.runs[0];
+            assert_eq!(run.schedulers(), [EEVDF, "fulcrum"]);
+            assert_eq!(run.peers.as_deref(), Some(&with));
+        }
+        document.save(with.clone());
+        assert_eq!(document.runs, [with]);
     }
 
     #[test]

@@ -237,7 +237,15 @@ pub fn run(run: &Outcome) -> String {
         Part::Targets => section("targets", targets(run)),
         Part::More | Part::Policies => section("what the rows are", explained(run)),
     }
-    section("all schedulers", everybody(run));
+    match &run.peers {
+        Some(peers) => {
+            let note = "They were measured beside ours of an earlier revision; nothing of theirs has changed since.\n\n";
+            let tables = format!("{}\n{}", everybody(peers), costs(peers));
+            let text = format!("{note}{}\n{tables}", header(peers));
+            section("all schedulers", text);
+        }
+        None => section("all schedulers", everybody(run)),
+    }
     section("what failed", failures(run));
     section("what scheduling itself costs", costs(run));
     if let Some(again) = &run.again {
@@ -294,7 +302,8 @@ pub fn document(document: &Document) -> String {
         "\n## Targets at a glance\n\n{}",
         at_a_glance(&targets)
     );
-    let all: Vec<&Outcome> = [&targets[..], &document.of(Part::Policies)].concat();
+    let mut all: Vec<&Outcome> = [&targets[..], &document.of(Part::Policies)].concat();
+    all.extend(targets.iter().filter_map(|run| run.peers.as_deref()));
     _ = write!(
         text,
         "\n## Can the rows fail?\n\n{WITNESSES}\n{}",
