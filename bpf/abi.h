@@ -95,7 +95,8 @@ struct cpu_state {
 	/* the owner's */
 	u32 requeues;		/* the kernel queues tasks anew at our request, within the call */
 	u32 preemptor;		/* the task that last interrupted one here */
-	u64 pad1;
+	u32 look_elsewhere;	/* no look into another queue since the last tick */
+	u32 pad1;
 
 	u32 next_taken;		/* a task already waits on the local queue */
 	u32 yielded;		/* the running task gave up the CPU */
@@ -113,7 +114,8 @@ struct cpu_state {
 	u64 slice_end;		/* when the timer is to end the slice; 0: it isn't */
 
 	struct fulcrum_stats stats;
-	u64 pad4[2];
+	u64 exit_moves;		/* the owner's: what exiting tasks moved vclock by, in all */
+	u64 pad4;
 	struct group_pending pending[FULCRUM_GROUP_PENDING];
 };
 

@@ -142,9 +142,13 @@ static __always_inline void group_created(struct cgroup *cgrp, u32 cpu_weight, b
 	g->cpu_weight = cpu_weight;
 	g->idle = idle;
 	g->weight = group_weight(cpu_weight, idle);
+	/* The slot may have been another one's. Its sums may be in use: what is left in them counts. */
+	g->background = idle || group_state(parent)->background;
 	g->load = 0;
 	g->busy = 0;
 	g->ran = 0;
+	g->quiet = 0;
+	g->round = 0;
 	group_reset_cost(g);
 	g->id = id;
 	bpf_map_update_elem(&group_slots, &id, &slot, 0);

@@ -68,6 +68,24 @@ static __always_inline void life_queued(struct task_struct *p, struct task_ctx *
 	life_waits(t);
 }
 
+/*
+ * A new task is not owed what tasks that exited moved V by while it waited for
+ * its first start. Else a chain of short lives, each of which starts the next
+ * before its own exit is counted, gets two turns for one.
+ */
+static __always_inline void life_first_start(struct task_ctx *t, struct cpu_state *c, u64 clock)
+{
+	u64 moved = c->exit_moves - t->exits_seen;
+	s64 owed = clock - t->vruntime;
+
+	if (owed <= 0)
+		return;
+	if (moved > (u64)owed)
+		moved = owed;
+	t->deadline += moved;
+	t->vruntime += moved;
+}
+
 static __always_inline void life_running(struct task_struct *p, struct task_ctx *t)
 {
 	s32 cpu = kf_task_cpu(p);
@@ -81,6 +99,9 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	clock = queue_clock(cpu);
 	if (t->origin != FROM_SLICE_END)
 		task_arrive(t, cpu);	/* the kernel placed it by itself */
+	if (t->fresh && t->clock_cpu == cpu)
+		life_first_start(t, c, clock);
+	t->fresh = 0;
 	task_move_clock(t, cpu);
 	bound = vtime_scale(VTIME_SANE, t->weight.inv) + 2 * VTIME_DRIFT;
 	sane = vtime_bound(t->vruntime, clock, bound, bound);
@@ -92,7 +113,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 
 	recorder_note(now, p->pid, t->way, from, clock - t->vruntime, t->last_wait);
 	unmark_idle(cpu);
-	queue_clock_advance(cpu, vtime_max(clock, t->vruntime));
+	queue_clock_follows(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;
 	c->next_taken = 0;
 	WRITE_HINT(c->left_behind, 0);
@@ -104,6 +125,15 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	WRITE_HINT(c->curr_pid, p->pid);
 }
 
+/* What an exiting task has used counts here, or a chain of short lives pays nothing. */
+static __always_inline void life_exits(struct cpu_state *c, s32 cpu, struct task_ctx *t)
+{
+	u64 before = c->vclock;
+
+	queue_clock_follows(cpu, t->vruntime);
+	c->exit_moves += c->vclock - before;
+}
+
 static __always_inline void life_stopping(struct task_struct *p, struct task_ctx *t, bool runnable)
 {
 	s32 cpu = kf_task_cpu(p);
@@ -111,9 +141,10 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 
 	task_event(p, t, runnable ? EV_PREEMPTED : EV_LEAVING);
 	task_charge(p, t);
-	/* What an exiting task has used counts here, or a chain of short lives pays nothing. */
-	if (!READ_HINT(c->has_work) || (!runnable && (p->flags & PF_EXITING)))
-		queue_clock_advance(cpu, t->vruntime);
+	if (!READ_HINT(c->has_work))
+		queue_clock_follows(cpu, t->vruntime);
+	else if (!runnable && (p->flags & PF_EXITING))
+		life_exits(c, cpu, t);
 	WRITE_HINT(c->curr_pid, 0);
 	WRITE_HINT(c->slice_end, 0);
 	higher_stopping(c, p, runnable);

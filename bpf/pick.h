@@ -78,10 +78,10 @@ static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct 
 	if (task_request_used_up(t))
 		task_request(t, ASK_USED_UP);
 	slice = place_slice(t);
-	if (!READ_HINT(c->has_work)) {
-		queue_clock_advance(cpu, t->vruntime);
+	/* Also if others wait: a light one may wait for long, and who wakes meanwhile must not come before all. */
+	queue_clock_follows(cpu, t->vruntime);
+	if (!READ_HINT(c->has_work))
 		slice = slice < LONE_SLICE ? LONE_SLICE : slice;
-	}
 	WRITE_HINT(c->curr_deadline, t->deadline);
 	c->yielded = 0;
 	slice_timer_begin(c, cpu, t);
@@ -120,6 +120,21 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 }
 
 /*
+ * Tasks that sleep before their slices end leave no slice's end to compare at:
+ * so a CPU compares once a tick.
+ */
+static __always_inline bool pick_elsewhere(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 head;
+
+	if (!c->look_elsewhere)
+		return false;
+	c->look_elsewhere = 0;
+	return kf_head_vtime(cpu_queue(cpu), &head) && exchange(cpu, head);
+}
+
+/*
  * Nothing to run: says so, then looks once more, into the own queue even if
  * its work bit is clear (domain.h). A miss may be a task whose insertion is
  * under way, so the first miss is followed by a second look.
@@ -153,7 +168,7 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 		task_charge(prev, t);
 		if (pick_among(cpu, prev, t))
 			return;
-	} else if (READ_HINT(cpu_state(cpu)->has_work) && pick_own(cpu)) {
+	} else if (READ_HINT(cpu_state(cpu)->has_work) && (pick_elsewhere(cpu) || pick_own(cpu))) {
 		return;
 	}
 	if (steal_when_idle(cpu))
@@ -188,6 +203,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 		queue_clock_advance(cpu, t->vruntime);
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))
 		pick_call_thief(cpu);	/* it looked before the task had arrived */
+	cpu_state(cpu)->look_elsewhere = 1;
 	group_tick(cpu);
 	higher_watch(cpu);
 	if (pick_wants_tick_end(t, cpu)) {

@@ -141,6 +141,21 @@ static __always_inline bool exchange_possible(s32 cpu)
 }
 
 /*
+ * What @partner's head would be due at here. Clocks that are far apart say
+ * nothing about who is owed more: there, the longer queue comes first.
+ */
+static __always_inline s64 exchange_carry(s32 partner, s32 cpu)
+{
+	u64 from = queue_clock(partner), to = queue_clock(cpu);
+	s64 carry = vtime_carry(from, to);
+
+	if (vtime_strangers(from, to) &&
+	    kf_nr_queued(cpu_queue(partner)) > kf_nr_queued(cpu_queue(cpu)))
+		carry -= VTIME_DRIFT;
+	return carry;
+}
+
+/*
  * Takes the head of another queue if it is due before @deadline here. A queue
  * whose bit has outlived its tasks costs a second look, not the turn: else two
  * CPUs in step could meet an empty queue every time.
@@ -152,6 +167,7 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 	u64 theirs;
 	u32 i;
 
+	c->look_elsewhere = 0;
 	for (i = 0; i < 2; i++) {
 		partner = exchange_partner(cpu);
 		c->exchange_turn++;
@@ -160,7 +176,7 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 		c->exchange_bit = cpu_topology(partner)->bit;
 		if (!kf_head_vtime(cpu_queue(partner), &theirs))
 			continue;
-		theirs += vtime_carry(queue_clock(partner), queue_clock(cpu));
+		theirs += exchange_carry(partner, cpu);
 		if (vtime_before(deadline, theirs) || !steal_from(cpu, partner))
 			return false;
 		stat_inc(exchanges);

@@ -63,6 +63,7 @@ struct task_ctx {
 	u64 burst;		/* CPU time since it woke, ns */
 	u64 burst_estimate;	/* what that usually comes to, ns */
 	u64 request;		/* CPU time left of what it asked for, ns */
+	u64 exits_seen;		/* the queue's `exit_moves` when it was born into it */
 	u64 waiting_since;	/* clock of clock_cpu; 0 = does not wait */
 	struct weight weight;	/* in the whole machine: what vruntime is charged by */
 	struct weight own;	/* of nice and policy alone */
@@ -79,7 +80,8 @@ struct task_ctx {
 	u8 busy;		/* it used up a request without sleeping */
 	u8 way;			/* how it came, or comes, to run: enum task_way */
 	u8 woke;		/* it waits since a wakeup */
-	u8 pad[2];
+	u8 fresh;		/* it has not run yet */
+	u8 pad;
 };
 
 struct {
@@ -115,6 +117,27 @@ static __always_inline struct task_ctx *queue_head(s32 cpu)
 		}
 	}
 	return t;
+}
+
+/* V goes on by steps that small without a look at who waits. */
+#define CLOCK_LEAP (6 * NSEC_PER_MSEC)
+
+/*
+ * V follows the @v of a task of @cpu, but leaps over nobody who waits there: a
+ * light task is far ahead of all others, and if it took V along, they would be
+ * owed all that at once, and come before everybody who wakes.
+ */
+static __always_inline void queue_clock_follows(s32 cpu, u64 v)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_ctx *next;
+
+	if (READ_HINT(c->has_work) && vtime_before(c->vclock + CLOCK_LEAP, v)) {
+		next = queue_head(cpu);
+		if (next && vtime_before(next->vruntime, v))
+			v = next->vruntime;
+	}
+	queue_clock_advance(cpu, v);
 }
 
 #define ONE(state) (1 << (state))
@@ -317,6 +340,8 @@ static __always_inline void task_arrive(struct task_ctx *t, s32 cpu)
 	if (t->origin != FROM_SLICE_END) {
 		t->vruntime = task_wake_vruntime(t, cpu, queue_clock(cpu));
 		t->clock_cpu = cpu;
+		if (t->fresh)
+			t->exits_seen = cpu_state(cpu)->exit_moves;
 		t->origin = FROM_SLICE_END;
 		task_request(t, ASK_WAKES);
 		return;
@@ -349,6 +374,7 @@ static __always_inline void task_created(struct task_struct *p, struct task_ctx 
 {
 	t->state = TASK_CREATED;
 	t->origin = FROM_BIRTH;
+	t->fresh = 1;
 	t->burst_estimate = REQUEST_NEW_TASK;
 	t->level = 0;
 	t->clock_cpu = kf_task_cpu(p);

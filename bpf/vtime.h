@@ -16,7 +16,8 @@
  *  - moving between queues keeps v as long as the two clocks differ by no more
  *    than a small drift, and translates only the excess (vtime_carry): tasks
  *    that rotate over several CPUs share one clock in effect, while clocks
- *    that pinned load drove apart stay separate.
+ *    that pinned load drove apart stay separate. Between clocks that are far
+ *    apart all of it is translated.
  */
 #ifndef FULCRUM_VTIME_H
 #define FULCRUM_VTIME_H
@@ -46,6 +47,13 @@
 
 /* Clocks that differ by less are treated as one. */
 #define VTIME_DRIFT		(12 * NSEC_PER_MSEC)
+
+/*
+ * Clocks that differ by more have nothing to do with each other: a light task
+ * that ran alone took one of them along. Whoever came there 12 ms behind it
+ * would for long be before all who wake.
+ */
+#define VTIME_STRANGERS		(100 * NSEC_PER_MSEC)
 
 /*
  * Wider, for a task that starts to run: beyond it, and twice the drift, v must
@@ -159,11 +167,20 @@ static __always_inline u64 vtime_bound(u64 v, u64 clock, u64 behind, u64 ahead)
 	return v;
 }
 
+static __always_inline bool vtime_strangers(u64 a, u64 b)
+{
+	s64 apart = (s64)(a - b);
+
+	return apart > (s64)VTIME_STRANGERS || apart < -(s64)VTIME_STRANGERS;
+}
+
 /* How much a virtual time changes when it moves from clock @from to @to. */
 static __always_inline s64 vtime_carry(u64 from, u64 to)
 {
 	s64 apart = (s64)(to - from);
 
+	if (vtime_strangers(from, to))
+		return apart;
 	if (apart > (s64)VTIME_DRIFT)
 		return apart - (s64)VTIME_DRIFT;
 	if (apart < -(s64)VTIME_DRIFT)
@@ -184,8 +201,9 @@ static __always_inline u64 vtime_credit(u64 credit, u64 inv)
 
 /*
  * v after a change of weight: lag in CPU time stays, so virtual lag scales
- * with old weight / new weight (as the kernel's reweight does). The lag is
- * bounded first, which also keeps the product within 64 bits.
+ * with old weight / new weight (as the kernel's reweight does). By way of the
+ * CPU time, from the inverses: weights may be fractions. The lag is bounded
+ * first, to 2^26 ns of CPU time, which with inverses below 2^36 fits 64 bits.
  */
 static __always_inline u64 vtime_reweight(u64 v, u64 clock, struct weight from, struct weight to)
 {
@@ -193,11 +211,8 @@ static __always_inline u64 vtime_reweight(u64 v, u64 clock, struct weight from, 
 	s64 lag = (s64)(clock - vtime_bound(v, clock, bound, bound));
 	u64 size = lag < 0 ? -lag : lag;
 
-	/* size < 2^40 / weight; light weights may be fractions, their inverses have digits to spare */
-	if (from.weight >= 16 && to.weight >= 16)
-		size = size * from.weight / to.weight;
-	else
-		size = size * ((to.inv >> 12) + 1) / ((from.inv >> 12) + 1);
+	size = ((size << 22) + from.inv - 1) / from.inv;
+	size = vtime_scale(size, to.inv);
 	return lag < 0 ? clock + size : clock - size;
 }
 

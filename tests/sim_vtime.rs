@@ -65,12 +65,14 @@ proptest! {
     }
 
     #[test]
-    fn carry_keeps_the_drift_and_is_odd(from: u64, apart in -(1i64 << 61)..1 << 61) {
+    fn carry_keeps_the_drift_and_is_odd(from: u64, far in -(1i64 << 61)..1 << 61, bits in 0u32..40) {
+        let apart = far >> bits;
         let variant = Variant::lease();
         let carry = variant.arithmetic().carry;
         let to = from.wrapping_add_signed(apart);
-        let drift = 12 * MS as i64;
-        let expected = apart - apart.clamp(-drift, drift);
+        let (drift, strangers) = (12 * MS as i64, 100 * MS as i64);
+        let kept = if apart.abs() > strangers { 0 } else { drift };
+        let expected = apart - apart.clamp(-kept, kept);
         prop_assert_eq!(carry(from, to), expected);
         prop_assert_eq!(carry(to, from), -expected);
     }
@@ -85,10 +87,27 @@ proptest! {
         let after = (variant.arithmetic().reweight)(v, clock, from, to);
         let found = clock.wrapping_sub(after) as i64 as f64;
         let expected = lag as f64 * f64::from(from.weight) / f64::from(to.weight);
-        // Below weight 16 the inverses are used, without their last 12 binary
-        // digits: the heaviest has 3 left.
-        let light = from.weight.min(to.weight) < 16;
-        let error = if light { expected.abs() * 0.1 } else { 0.0 };
+        // The inverses are that precise, and times are whole nanoseconds of CPU time.
+        let error = expected.abs() * 1e-4 + 1024.0 / f64::from(to.weight);
+        prop_assert!((found - expected).abs() <= error + 1.0, "{found} {expected}");
+    }
+
+    /// Weights down to 1/16, as cgroups make them.
+    #[test]
+    fn reweight_is_exact_for_fractions_too(clock: u64, lag_us in -30_000i64..30_000,
+                                           from in 1u32..400_000, to in 1u32..400_000) {
+        let variant = Variant::lease();
+        let a = variant.arithmetic();
+        let weight = |sixteenths: u32| Weight {
+            inv: (16u64 << 32) / u64::from(sixteenths),
+            weight: (sixteenths / 16).max(1),
+            pad: 0,
+        };
+        let lag = (a.scale)(lag_us.unsigned_abs() * 1000, weight(from).inv) as i64 * lag_us.signum();
+        let after = (a.reweight)(clock.wrapping_add_signed(-lag), clock, weight(from), weight(to));
+        let found = clock.wrapping_sub(after) as i64 as f64;
+        let expected = lag as f64 * f64::from(from) / f64::from(to);
+        let error = expected.abs() * 0.01 + 16.0 * 1024.0 / f64::from(to);
         prop_assert!((found - expected).abs() <= error + 1.0, "{found} {expected}");
     }
 

@@ -6,7 +6,7 @@
 //! that ran out of turn takes the clock along): no further than `SANE` of its own CPU time (what a wakeup
 //! allows, 12 ms behind and 20 ms ahead, and what a change of weight may leave,
 //! lie within), twice the drift that a move between queues may add, and what
-//! it ran since it last started.
+//! it ran since it last started or was asked to go on.
 //!
 //! Waiting. Let task i join the queue of a CPU when its clock reads V. Its
 //! deadline is at most V + D, D = lag + drift + its request, all by its weight.
@@ -126,9 +126,10 @@ impl Machine {
             return;
         }
         let lag = view.clock.wrapping_sub(view.vruntime) as i64 as f64;
-        // A task that is asked to go on again and again leaves the clock behind.
+        // The clock follows a task that goes on: what it ran since it was last
+        // asked to is all that it can be ahead.
         let t = &self.tasks[task];
-        let ran = (t.ran - t.ran_at_start) as f64;
+        let ran = ((t.ran - t.ran_at_start) as f64).min(LONE);
         let weight = (1u64 << 32) as f64 / view.inv.max(1) as f64;
         let own = (SANE + ran + TICK as f64) * 1024.0 / weight;
         let off = if both { lag.abs() } else { -lag };

@@ -15,7 +15,7 @@ use super::ffi::{CgroupInitArgs, Css, KCgroup, KTask, KernfsNode, Ops};
 use super::log::What;
 use super::machine::{Curr, Happening, Machine, Op};
 use super::tasks::State;
-use super::workload::{self, Changed};
+use super::workload::{self, Changed, DEFAULT_WEIGHT};
 
 /// `ops.cgroup_set_idle()` exists since.
 const TELLS_IDLE: u32 = 619;
@@ -199,6 +199,7 @@ impl Machine {
         self.within(cpu, true, |m| match change {
             Changed::Weight { cgroup, weight } => m.set_cgroup_weight(cgroup, weight),
             Changed::Idle { cgroup, idle } => m.set_cgroup_idle(cgroup, idle),
+            Changed::Remade { cgroup } => m.remake_cgroup(cgroup),
             Changed::Move { groups, to } => {
                 let members = |(_, t): &(TaskId, &super::tasks::Task)| groups.contains(&t.group);
                 let tasks: Vec<TaskId> = m.tasks.iter().filter(members).map(|(id, _)| id).collect();
@@ -387,13 +388,34 @@ impl Machine {
         self.call_cgroup_init(number);
     }
 
-    /// `rmdir` of an empty cgroup that a fault made: `scx_tg_offline()`
+    /// `rmdir` and `mkdir` of the same path.
+    fn remake_cgroup(&mut self, number: usize) {
+        let lives = |t: &super::tasks::Task| !matches!(t.state, State::Dead | State::New);
+        let inside = |t: &super::tasks::Task| t.cgroup == number && lives(t);
+        if self.cgroups.has_children(number) || self.tasks.iter().any(|(_, t)| inside(t)) {
+            let path = self.cgroups[number].path.clone();
+            self.fail(format!("changes: {path:?} is remade, and is not empty"));
+            return;
+        }
+        self.take_offline(number);
+        let cgroup = &mut self.cgroups.0[number];
+        cgroup.weight = DEFAULT_WEIGHT;
+        cgroup.idle = false;
+        cgroup.online = true;
+        self.call_cgroup_init(number);
+    }
+
+    /// `rmdir` of an empty cgroup that a fault made.
     fn remove_cgroup(&mut self, number: usize) {
         let lives = |t: &super::tasks::Task| t.state != State::Dead && t.cgroup == number;
         let used = self.cgroups.has_children(number) || self.tasks.iter().any(|(_, t)| lives(t));
-        if !self.cgroups[number].by_fault || used {
-            return;
+        if self.cgroups[number].by_fault && !used {
+            self.take_offline(number);
         }
+    }
+
+    /// `scx_tg_offline()`
+    fn take_offline(&mut self, number: usize) {
         self.log_cgroup(None, number);
         let pointer = self.cgroup_pointer(number);
         self.call_unlocked(|ops| {

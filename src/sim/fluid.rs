@@ -16,7 +16,7 @@ use super::rng::Rng;
 use super::run::WEIGHTS;
 use super::workload;
 use super::workload::program::{Action, Channel, Interp, Mutex};
-use super::workload::{Arrivals, Changed, Policy, Workload, arrivals};
+use super::workload::{Arrivals, Changed, DEFAULT_WEIGHT, Policy, Workload, arrivals};
 
 /// Different masks for which limits are computed; beyond, masks are ignored.
 const MAX_MASKS: usize = 8;
@@ -307,6 +307,9 @@ impl<'a> Fluid<'a> {
             Changed::Idle { cgroup, idle } => {
                 let weight = self.workload.cgroups[*cgroup - 1].weight;
                 self.cgroups[*cgroup].1 = cgroup_weight(weight, *idle);
+            }
+            Changed::Remade { cgroup } => {
+                self.cgroups[*cgroup].1 = cgroup_weight(DEFAULT_WEIGHT, false);
             }
             Changed::Move { groups, to } => {
                 groups.iter().for_each(|&group| self.homes[group] = *to);

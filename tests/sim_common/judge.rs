@@ -323,8 +323,14 @@ fn arithmetic_holds(a: &Arithmetic) -> Result<(), String> {
             verdict(right, || format!("{start} is not before {later}"))?;
             verdict((a.max)(start, later) == later, || "max".to_string())?;
         }
-        // What is beyond 12 ms of drift is translated, in both directions.
-        for (apart, carried) in [(16_000_000, 4_000_000i64), (12_000_000, 0), (0, 0)] {
+        // What is beyond 12 ms of drift is translated, in both directions;
+        // beyond 100 ms everything.
+        for (apart, carried) in [
+            (101_000_000, 101_000_000i64),
+            (16_000_000, 4_000_000),
+            (12_000_000, 0),
+            (0, 0),
+        ] {
             let ahead = (a.carry)(start, start.wrapping_add(apart));
             let behind = (a.carry)(start.wrapping_add(apart), start);
             verdict(ahead == carried && behind == -carried, || {

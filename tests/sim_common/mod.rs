@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod judge;
+pub mod programs;
 
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use super::{Cgroup, Change, Changed, Workload};
 
 const MAX_CGROUPS: usize = 10_000;
 /// `cpu.weight` of a cgroup that says nothing.
-pub(super) const DEFAULT_WEIGHT: u32 = 100;
+pub const DEFAULT_WEIGHT: u32 = 100;
 
 const fn default_weight() -> u32 {
     DEFAULT_WEIGHT
@@ -43,6 +43,10 @@ pub struct ChangeSpec {
     /// Its new `cpu.idle`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<bool>,
+    /// It is removed, and one of the same path made: weight 100, not idle. Only
+    /// if nothing is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remade: Option<bool>,
     /// The group whose tasks move.
     #[serde(default, rename = "move", skip_serializing_if = "Option::is_none")]
     pub moves: Option<String>,
@@ -154,6 +158,7 @@ fn refuse_weights_of_idle(changes: &[(usize, Change)], workload: &Workload) -> R
     for (index, change) in changes {
         match change.what {
             Changed::Idle { cgroup, idle: now } => idle[cgroup - 1] = now,
+            Changed::Remade { cgroup } => idle[cgroup - 1] = false,
             Changed::Weight { cgroup, .. } if idle[cgroup - 1] => {
                 return Err(format!(
                     "changes[{index}].weight: the kernel refuses a weight for {:?}, which is idle",
@@ -177,6 +182,7 @@ impl ChangeSpec {
                 cgroup: Some(path),
                 weight: new,
                 idle,
+                remade,
                 moves: None,
                 to: None,
                 ..
@@ -185,22 +191,24 @@ impl ChangeSpec {
                 if cgroup == 0 {
                     return Err(".cgroup: the root has no weight".to_string());
                 }
-                match (new, idle) {
-                    (Some(new), None) => Ok(Changed::Weight {
+                match (new, idle, remade) {
+                    (Some(new), None, None) => Ok(Changed::Weight {
                         cgroup,
                         weight: weight(*new).map_err(|why| format!(".{why}"))?,
                     }),
-                    (None, Some(idle)) => Ok(Changed::Idle {
+                    (None, Some(idle), None) => Ok(Changed::Idle {
                         cgroup,
                         idle: *idle,
                     }),
-                    _ => Err(": a cgroup needs either weight or idle".to_string()),
+                    (None, None, Some(true)) => Ok(Changed::Remade { cgroup }),
+                    _ => Err(": a cgroup needs one of weight, idle, remade".to_string()),
                 }
             }
             Self {
                 cgroup: None,
                 weight: None,
                 idle: None,
+                remade: None,
                 moves: Some(name),
                 to: Some(path),
                 ..
@@ -213,7 +221,7 @@ impl ChangeSpec {
                     to: paths.find(path).map_err(|why| format!(".to: {why}"))?,
                 })
             }
-            _ => Err(": expected cgroup with weight or idle, or move with to".to_string()),
+            _ => Err(": expected cgroup with weight, idle or remade, or move with to".to_string()),
         }
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::ffi::CpuMask;
 use super::rng::{Rng, mix};
 use super::topology::Topology;
+pub use cgroups::DEFAULT_WEIGHT;
 use file::{File, Scenario};
 use program::Step;
 
@@ -126,6 +127,11 @@ pub enum Changed {
         cgroup: usize,
         /// To 1.
         idle: bool,
+    },
+    /// It is removed and made anew, if nothing is in it.
+    Remade {
+        /// Which.
+        cgroup: usize,
     },
     /// All tasks of these groups move to another cgroup.
     Move {

@@ -129,6 +129,11 @@ impl Tree {
         match what {
             Changed::Weight { cgroup, weight } => set(*cgroup, "cpu.weight", *weight),
             Changed::Idle { cgroup, idle } => set(*cgroup, "cpu.idle", u32::from(*idle)),
+            Changed::Remade { cgroup } => self.nodes.get(*cgroup).map_or(Ok(()), |path| {
+                remove(path)?;
+                fs::create_dir(path).with_context(|| format!("creating {}", path.display()))?;
+                write(&path.join("cgroup.type"), "threaded")
+            }),
             Changed::Move { groups, to } => {
                 for thread in stage.threads(groups) {
                     // It may have ended meanwhile.
