@@ -394,7 +394,7 @@ mod tests {
             ),
             (
                 r#"{"at_us": 1, "cgroup": "a"}"#,
-                "changes[0]: a cgroup needs either",
+                "changes[0]: a cgroup needs one of",
             ),
             (
                 r#"{"at_us": 1, "cgroup": "/", "weight": 5}"#,
