@@ -182,6 +182,11 @@ bool STRUCT_OP(fulcrum_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
+bool STRUCT_OP(fulcrum_core_sched_before, struct task_struct *a, struct task_struct *b)
+{
+	return task_more_owed(a, b);
+}
+
 void STRUCT_OP(fulcrum_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_ctx *t = task_ctx(p);
@@ -252,6 +257,7 @@ struct sched_ext_ops fulcrum_ops = {
 	.running	= (void *)fulcrum_running,
 	.tick		= (void *)fulcrum_tick,
 	.yield		= (void *)fulcrum_yield,
+	.core_sched_before = (void *)fulcrum_core_sched_before,
 	.stopping	= (void *)fulcrum_stopping,
 	.cpu_release	= (void *)fulcrum_cpu_release,
 	.disable	= (void *)fulcrum_disable,

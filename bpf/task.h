@@ -334,6 +334,28 @@ static __always_inline u64 task_wake_vruntime(struct task_ctx *t, s32 cpu, u64 c
 			   vtime_scale(VTIME_DEBT, t->weight.inv));
 }
 
+/* What @t is owed, ns of CPU time; bounded, so that it fits. */
+static __always_inline s64 task_lag(struct task_ctx *t)
+{
+	u64 bound = vtime_scale(VTIME_SANE, t->weight.inv);
+	u64 clock = queue_clock(t->clock_cpu);
+	s64 lag = clock - vtime_bound(t->vruntime, clock, bound, bound);
+
+	return lag < 0 ? -(s64)(vtime_cpu_time(-lag, t->weight.inv)) : (s64)vtime_cpu_time(lag, t->weight.inv);
+}
+
+/*
+ * For core scheduling, where siblings of a core must run tasks that trust each
+ * other: is @a owed more than @b? Their queues may have different clocks, so
+ * lags are compared; in CPU time, or the light ones would always come first.
+ */
+static __always_inline bool task_more_owed(struct task_struct *a, struct task_struct *b)
+{
+	struct task_ctx *ta = task_ctx(a), *tb = task_ctx(b);
+
+	return ta && tb && task_lag(ta) > task_lag(tb);
+}
+
 /* Settles v and the request of a task that comes to @cpu's queue. */
 static __always_inline void task_arrive(struct task_ctx *t, s32 cpu)
 {

@@ -147,6 +147,12 @@ static __always_inline u64 vtime_scale(u64 ns, u64 inv)
 	return (ns * inv) >> 22;
 }
 
+/* CPU time that @virtual ns are worth, rounded up; what is worth at most 2^26 ns fits. */
+static __always_inline u64 vtime_cpu_time(u64 virtual, u64 inv)
+{
+	return ((virtual << 22) + inv - 1) / inv;
+}
+
 static __always_inline bool vtime_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
@@ -211,8 +217,7 @@ static __always_inline u64 vtime_reweight(u64 v, u64 clock, struct weight from, 
 	s64 lag = (s64)(clock - vtime_bound(v, clock, bound, bound));
 	u64 size = lag < 0 ? -lag : lag;
 
-	size = ((size << 22) + from.inv - 1) / from.inv;
-	size = vtime_scale(size, to.inv);
+	size = vtime_scale(vtime_cpu_time(size, from.inv), to.inv);
 	return lag < 0 ? clock + size : clock - size;
 }
 

@@ -452,3 +452,30 @@ fn fault_b55_no_counter_goes_back() {
     let charged = result.unwrap_or_else(|text| panic!("{text}"));
     assert!(charged > 2_000 * MS && charged <= 4_000 * MS, "{charged}");
 }
+
+/// Core scheduling asks which of two tasks on different CPUs comes first: who
+/// is owed more CPU time, wherever the clocks of their queues are.
+#[test]
+fn fault_d88_core_scheduling_goes_by_what_is_owed() {
+    let groups = vec![
+        Group::hogs("hog", 3).on(CpuMask::one(0)),
+        Group::hogs("light", 3).nice(10).on(CpuMask::one(1)),
+    ];
+    let mut machine = setup("2", 1.0, groups).run();
+    let owed: Vec<f64> = (0..6)
+        .map(|task| {
+            let view = machine.view(task);
+            let lag = view.clock.wrapping_sub(view.vruntime) as i64;
+            lag as f64 * f64::from(view.weight) / 1024.0
+        })
+        .collect();
+    for a in 0..6 {
+        for b in 0..6 {
+            // A nanosecond is rounded.
+            if (owed[a] - owed[b]).abs() > 1000.0 || a == b {
+                let before = machine.core_sched_before(a, b);
+                assert_eq!(before, Some(owed[a] > owed[b]), "{a} {b}: {owed:?}");
+            }
+        }
+    }
+}

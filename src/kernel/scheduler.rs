@@ -241,10 +241,11 @@ fn ops_flags(config: &Config) -> u64 {
 }
 
 /// Leave out the callbacks that this kernel doesn't know: cgroup_set_idle came
-/// with 6.19, and all of cgroups can be configured away. From 7.1 on, known by a
+/// with 6.19, and all of cgroups and core scheduling can be configured away. From 7.1 on, known by a
 /// flag that came then, another way than cpu_release is wanted.
 fn drop_callbacks(ops: &mut types::sched_ext_ops) {
     for (callback, name) in [
+        (&mut ops.core_sched_before, "core_sched_before"),
         (&mut ops.cgroup_init, "cgroup_init"),
         (&mut ops.cgroup_exit, "cgroup_exit"),
         (&mut ops.cgroup_move, "cgroup_move"),

@@ -297,6 +297,17 @@ impl Machine {
         });
     }
 
+    /// `ops.core_sched_before()`: does `a` come before `b` where the threads of
+    /// a core run what trusts each other? None: the scheduler doesn't say.
+    pub fn core_sched_before(&mut self, a: TaskId, b: TaskId) -> Option<bool> {
+        let (a, b) = (self.tasks[a].cell.pointer(), self.tasks[b].cell.pointer());
+        let ctx = self.context(Op::Rest, 0, None);
+        self.call(ctx, |ops| {
+            // SAFETY: see call_init.
+            ops.core_sched_before.map(|op| unsafe { op(a, b) })
+        })
+    }
+
     /// What the scheduler keeps of a task.
     #[must_use]
     pub fn view(&self, task: TaskId) -> TaskView {
