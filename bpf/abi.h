@@ -91,16 +91,16 @@ struct cpu_state {
 	u32 thief_missed;	/* a thief found the queue empty that was marked */
 	u32 curr_burst;		/* what the running task usually runs at a time, ns */
 	u32 left_behind;	/* a higher class came while our task could go on */
+	u64 queue_turn;		/* when the queue last came to hold a task, or gave one; ns */
 
 	/* the owner's */
 	u32 requeues;		/* the kernel queues tasks anew at our request, within the call */
 	u32 preemptor;		/* the task that last interrupted one here */
-	u32 look_elsewhere;	/* no look into another queue since the last tick */
-	u32 pad1;
 
 	u32 next_taken;		/* a task already waits on the local queue */
 	u32 yielded;		/* the running task gave up the CPU */
-	u32 looked_twice;	/* since it last ran something */
+	u16 looked_twice;	/* since it last ran something */
+	u16 look_elsewhere;	/* no look into another queue since the last tick */
 	u32 exchange_turn;	/* slice ends with a look elsewhere */
 	u32 exchange_bit;	/* the last one looked at, as a bit of its domain */
 	u32 thief_turn;		/* the last idle CPU called, as a bit of the domain */

@@ -58,6 +58,7 @@ static __always_inline void mark_work(s32 cpu)
 	struct cpu_state *c = cpu_state(cpu);
 
 	if (!READ_HINT(c->has_work)) {
+		WRITE_HINT(c->queue_turn, kf_now());
 		WRITE_HINT(c->has_work, 1);
 		__sync_fetch_and_or(&cpu_domain(cpu)->work, cpu_bit(cpu));
 	}

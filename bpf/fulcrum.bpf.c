@@ -129,6 +129,7 @@ s32 STRUCT_OP(fulcrum_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 	if (!t)
 		return prev_cpu;
 	life_wakes(t);
+	life_waits(t);
 	return wake_select(p, t, prev_cpu, wake_flags);
 }
 

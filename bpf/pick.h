@@ -59,6 +59,7 @@ static __always_inline bool pick_own(s32 cpu)
 
 	if (kf_move_to_local(cpu_queue(cpu))) {
 		stat_inc(own_moves);
+		WRITE_HINT(cpu_state(cpu)->queue_turn, kf_now());
 		called = READ_HINT(cpu_state(cpu)->pull_from);
 		if (called)
 			pick_pass_on(cpu, called);

@@ -29,6 +29,13 @@
  */
 #define WAKE_REMOTE_COST (50 * NSEC_PER_USEC)
 
+/*
+ * Tasks that wake each other and sleep may do so this long beside a queue that
+ * waits, whatever they are owed: to alternate with it at each wakeup costs
+ * more than to do so by the millisecond.
+ */
+#define PULL_BATCH NSEC_PER_MSEC
+
 /* SCHED_IDLE never interrupts anybody, nor do tasks of a cgroup with cpu.idle. */
 static __always_inline bool is_background(struct task_ctx *t)
 {
@@ -64,6 +71,10 @@ static __always_inline bool wake_may_pull(struct task_struct *p, struct task_ctx
 
 	if (c->next_taken || !c->curr_pid || !cpu_usable(p, cpu))
 		return false;
+	if (!READ_HINT(c->has_work))
+		return true;
+	if ((s64)(t->waiting_since - READ_HINT(c->queue_turn)) < (s64)PULL_BATCH)
+		return true;
 	clock = queue_clock(cpu);
 	return is_owed(task_wake_vruntime(t, cpu, clock), clock);
 }
@@ -71,10 +82,12 @@ static __always_inline bool wake_may_pull(struct task_struct *p, struct task_ctx
 /* From select_cpu: straight onto the local queue of @cpu, which it returns. */
 static __always_inline s32 wake_direct(struct task_struct *p, struct task_ctx *t, s32 cpu)
 {
-	life_queued(p, t);
+	struct cpu_state *c = cpu_state(cpu);
+
+	task_event(p, t, EV_QUEUED);
 	task_arrive(t, cpu);
-	if (READ_HINT(cpu_state(cpu)->curr_pid))
-		cpu_state(cpu)->next_taken = 1;
+	if (READ_HINT(c->curr_pid))
+		c->next_taken = 1;
 	place_local(p, t, 0);
 	return cpu;
 }
