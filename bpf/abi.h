@@ -115,7 +115,8 @@ struct cpu_state {
 
 	struct fulcrum_stats stats;
 	u64 exit_moves;		/* the owner's: what exiting tasks moved vclock by, in all */
-	u64 pad4;
+	u32 kicks_made;		/* interruptions by the running task since it started or the last tick */
+	u32 pad4;
 	struct group_pending pending[FULCRUM_GROUP_PENDING];
 };
 

@@ -116,6 +116,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	queue_clock_follows(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;
 	c->next_taken = 0;
+	c->kicks_made = 0;
 	WRITE_HINT(c->left_behind, 0);
 	c->looked_twice = 0;
 	c->yielded = 0;

@@ -200,6 +200,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 
 	task_charge(p, t);
 	cpu_state(cpu)->generation = knobs.generation;
+	cpu_state(cpu)->kicks_made = 0;
 	if (!recheck_work(cpu))
 		queue_clock_advance(cpu, t->vruntime);
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))

@@ -36,6 +36,13 @@
  */
 #define PULL_BATCH NSEC_PER_MSEC
 
+/*
+ * So many tasks on other CPUs may be interrupted for what one task wakes while
+ * it runs, until the next tick. Who wakes more at a time hands out work in
+ * bulk: each interruption would cost two switches and hurry nothing.
+ */
+#define WAKE_KICKS 4
+
 /* SCHED_IDLE never interrupts anybody, nor do tasks of a cgroup with cpu.idle. */
 static __always_inline bool is_background(struct task_ctx *t)
 {
@@ -47,6 +54,13 @@ static __always_inline bool is_background(struct task_ctx *t)
 static __always_inline bool is_owed(u64 v, u64 clock)
 {
 	return !vtime_before(clock, v);
+}
+
+/* Is the task that runs @here, and wakes another, gone before an idle CPU is up? */
+static __always_inline bool waker_is_brief(s32 here)
+{
+	return cpu_state(here)->curr_burst < WAKE_REMOTE_COST ||
+	       (bpf_get_current_task_btf()->flags & PF_EXITING);
 }
 
 /* Would @t, waking on @cpu, interrupt what runs there? */
@@ -123,7 +137,7 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 	bool idle = any_idle(prev);
 	s32 cpu;
 
-	if (sync && (!idle || cpu_state(here)->curr_burst < WAKE_REMOTE_COST) &&
+	if (sync && (!idle || waker_is_brief(here)) &&
 	    wake_may_pull(p, t, here)) {
 		stat_inc(sync_pulls);
 		t->way = WAY_SYNC;
@@ -154,6 +168,7 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 {
 	struct cpu_state *c = cpu_state(cpu);
 	bool by_own_task = bpf_get_smp_processor_id() == cpu && kf_in_task();
+	struct cpu_state *waker = this_cpu();
 	bool urgent;
 
 	task_arrive(t, cpu);
@@ -166,6 +181,8 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 	}
 	urgent = c->curr_pid && !is_background(t) && cpu_usable(p, cpu) &&
 		 task_preempts(t->vruntime, t->deadline, queue_clock(cpu), c->curr_deadline);
+	if (urgent && kf_in_task() && !by_own_task && waker->kicks_made++ >= WAKE_KICKS)
+		urgent = false;
 	if (urgent && !c->next_taken) {
 		c->next_taken = 1;
 		if (by_own_task) {
