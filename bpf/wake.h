@@ -56,13 +56,6 @@ static __always_inline bool is_owed(u64 v, u64 clock)
 	return !vtime_before(clock, v);
 }
 
-/* Is the task that runs @here, and wakes another, gone before an idle CPU is up? */
-static __always_inline bool waker_is_brief(s32 here)
-{
-	return cpu_state(here)->curr_burst < WAKE_REMOTE_COST ||
-	       (bpf_get_current_task_btf()->flags & PF_EXITING);
-}
-
 /* Would @t, waking on @cpu, interrupt what runs there? */
 static __always_inline bool wake_preempts(struct task_ctx *t, s32 cpu)
 {
@@ -137,7 +130,7 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 	bool idle = any_idle(prev);
 	s32 cpu;
 
-	if (sync && (!idle || waker_is_brief(here)) &&
+	if (sync && (!idle || cpu_state(here)->curr_burst < WAKE_REMOTE_COST) &&
 	    wake_may_pull(p, t, here)) {
 		stat_inc(sync_pulls);
 		t->way = WAY_SYNC;
