@@ -45,6 +45,10 @@ pub enum Command {
     /// compare with the ideal and with EEVDF. Touches nothing outside itself.
     Sim(crate::sim::command::SimArgs),
 
+    /// Watch the scx_fulcrum that runs, or a recording: CPUs, cgroups, tasks,
+    /// decisions, health; also the place to change it. See docs/top.md.
+    Top(crate::tui::command::TopArgs),
+
     /// Change the scx_fulcrum that runs: policy=NAME or mode=NAME, slice-us=US,
     /// credit-us=US. All of them are taken, or none; in force within a slice.
     Set {

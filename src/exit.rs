@@ -106,7 +106,7 @@ pub const TABLE: &[(ExitCode, &str)] = &[
     (ExitCode::TurnedOff, "turned off by somebody else (SysRq-S)"),
     (
         ExitCode::NoStatistics,
-        "--monitor, get, set, explain, recorder: no running scx_fulcrum to ask, or not permitted; status: it is not active",
+        "--monitor, top, get, set, explain, recorder: no running scx_fulcrum to ask, or not permitted; status: it is not active",
     ),
 ];
 

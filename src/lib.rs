@@ -17,6 +17,7 @@ pub mod kernel;
 pub mod log;
 pub mod sim;
 pub mod stats;
+pub mod tui;
 pub mod wake;
 
 use std::sync::LazyLock;

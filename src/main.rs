@@ -13,7 +13,7 @@ use scx_fulcrum::kernel::view::SystemView;
 use scx_fulcrum::kernel::{doctor, libbpf_log, preflight};
 use scx_fulcrum::stats::{self, monitor, server};
 use scx_fulcrum::wake::Sleeper;
-use scx_fulcrum::{agent, log as logging, sim};
+use scx_fulcrum::{agent, log as logging, sim, tui};
 
 fn main() -> Status {
     logging::init(0);
@@ -45,6 +45,7 @@ fn run(cli: &Cli) -> Outcome<ExitCode> {
     match &cli.command {
         Some(Command::Doctor) => return examine(),
         Some(Command::Sim(args)) => return sim::command::run(args, &mut io::stdout().lock()),
+        Some(Command::Top(args)) => return done(tui::command::run(args, &sleeper()?)),
         Some(Command::Set { values }) => {
             return done(client::set(control, values, &mut io::stdout().lock()));
         }

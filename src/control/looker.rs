@@ -50,7 +50,8 @@ pub fn exchange(socket: &Path, question: &Value) -> io::Result<Value> {
     serde_json::from_str(&line).map_err(io::Error::from)
 }
 
-fn absent(socket: &Path, error: &io::Error) -> Failure {
+/// That nobody is at `socket`, and what to do about it.
+pub fn absent(socket: &Path, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "run it as root, or as a member of the group that --socket-group names"
