@@ -54,19 +54,20 @@ static __always_inline void dump_machine(void)
 
 static __always_inline void dump_decisions(s32 cpu)
 {
-	struct recorder *r = per_cpu_of(&recorders, cpu);
+	struct memory *m = per_cpu_of(&memories, cpu);
 	struct decision *d;
 	u64 now = kf_now();
 	u32 i;
 
-	if (!r)
+	if (!m)
 		return;
 	bounded_for(i, 0, DUMP_DECISIONS) {
-		if (i >= r->next)
+		if (i >= m->decided)
 			break;
-		d = &r->ring[(r->next - 1 - i) & (FULCRUM_DECISIONS - 1)];
+		d = &m->ring[(m->decided - 1 - i) & (FULCRUM_DECISIONS - 1)];
 		dump_line("fulcrum: %lldus ago: pid=%d way=%d from=%d waited=%uus lag=%dus",
-			  dump_us(d->time, now), d->pid, d->way, d->from, d->wait, d->lag);
+			  dump_us(d->time, now), d->pid, d->from_way >> 16,
+			  d->from_way & 0xffff, d->wait, d->lag);
 	}
 }
 

@@ -4,8 +4,8 @@
  *
  * A wait of less than 16,384 ns is counted in one of 16 equal buckets, a
  * longer one in one of 8 to an octave, so that a bucket is at most an eighth
- * as wide as what is in it; the last one holds all from 3.8 s on. The common
- * short wait costs a shift.
+ * as wide as what is in it; the last one holds all from 4.0 s on. The common
+ * short wait costs a comparison.
  *
  * Invariant: a CPU's histograms are written by that CPU only, in memory of its
  * own. Those of cgroups are shared, so they count only while somebody looks
@@ -15,21 +15,10 @@
 #define FULCRUM_HIST_H
 
 #include "cgroup.h"
+#include "recorder.h"
 
-#define HIST_LINEAR_BITS	10	/* a bucket of 1,024 ns */
-#define HIST_LINEAR		16
-#define HIST_LINEAR_END_BITS	14	/* 16 of them */
+#define HIST_LINEAR		16	/* buckets of 1,024 ns */
 #define HIST_OCTAVE_BITS	3	/* 8 buckets an octave */
-
-/* Waits that began with a wakeup, and the others. */
-struct wait_hist {
-	u64 wakeup[FULCRUM_HIST_BUCKETS];
-	u64 other[FULCRUM_HIST_BUCKETS];
-};
-
-_Static_assert(sizeof(struct wait_hist) == 2 * 160 * 8, "wait_hist");
-
-PER_CPU(wait_hists, struct wait_hist);
 
 struct group_waits {
 	u32 count[FULCRUM_HIST_BUCKETS];	/* may wrap */
@@ -61,34 +50,33 @@ static __always_inline u32 hist_log2(u32 x)
 	return log + (x >> 1);
 }
 
-static __always_inline u32 hist_bucket(u64 ns)
+/* @wait in units of 1,024 ns, of which each bound is a multiple. */
+static __always_inline u32 hist_bucket(u32 wait)
 {
 	u32 octave;
 
-	if (ns < (1ULL << HIST_LINEAR_END_BITS))
-		return ns >> HIST_LINEAR_BITS;
-	if (ns >> 32)
+	if (wait < HIST_LINEAR)
+		return wait;
+	if (wait >> 22)
 		return FULCRUM_HIST_BUCKETS - 1;
-	octave = hist_log2(ns >> HIST_LINEAR_END_BITS);
+	octave = hist_log2(wait / HIST_LINEAR);
 	return HIST_LINEAR + (octave << HIST_OCTAVE_BITS) +
-	       ((ns >> (HIST_LINEAR_END_BITS - HIST_OCTAVE_BITS + octave)) &
-		((1 << HIST_OCTAVE_BITS) - 1));
+	       ((wait >> (octave + 1)) & ((1 << HIST_OCTAVE_BITS) - 1));
 }
 
-/* A task of the group of @slot has waited for @ns, since it woke or not. */
-static __always_inline void hist_wait(u32 slot, u64 ns, bool woke)
+/* A task of the group of @slot has waited, since it woke or not. */
+static __always_inline void hist_wait(struct memory *m, u32 slot, u32 wait, bool woke)
 {
-	struct wait_hist *h = per_cpu_here(&wait_hists);
-	u32 bucket = hist_bucket(ns);
+	u32 bucket = hist_bucket(wait);
 
 	/* Else the compiler, knowing the range better, drops what the verifier needs. */
 	barrier_var(bucket);
-	if (!h || bucket >= FULCRUM_HIST_BUCKETS)
+	if (bucket >= FULCRUM_HIST_BUCKETS)
 		return;
 	if (woke)
-		h->wakeup[bucket]++;
+		m->wakeup[bucket]++;
 	else
-		h->other[bucket]++;
+		m->other[bucket]++;
 	if (knobs.watch)
 		__sync_fetch_and_add(&group_waits[slot & GROUP_MASK].count[bucket], 1);
 }

@@ -28,14 +28,13 @@ static __always_inline u64 life_wait_ends(struct task_ctx *t, struct cpu_state *
 	u64 now = kf_now();
 	s64 waited = now - t->waiting_since;
 
+	t->last_wait = 0;
 	if (!t->waiting_since)
-		return now;
+		return now;		/* the kernel placed it by itself */
 	t->waiting_since = 0;
 	if (waited < 0)			/* the clocks of two CPUs */
 		waited = 0;
 	group_account(t->group, t->own.weight, waited, 0);
-	hist_wait(t->group, waited, t->woke);
-	t->woke = 0;
 	t->last_wait = waited >> 10;
 	if (t->last_wait > t->max_wait)
 		t->max_wait = t->last_wait;
@@ -52,14 +51,17 @@ static __always_inline u64 life_wait_ends(struct task_ctx *t, struct cpu_state *
  */
 static __always_inline void life_wakes(struct task_ctx *t)
 {
+	struct cpu_state *here;
+
 	if (t->state != TASK_BLOCKED || t->origin != FROM_SLICE_END)
 		return;
 	t->origin = FROM_SLEEP;
 	t->burst_estimate = ask_burst(t->burst_estimate, t->burst);
 	t->burst = 0;
+	here = this_cpu();
 	t->woke = 1;
-	t->woken_by = this_cpu()->curr_pid;
-	stat_inc(wakeups);
+	t->woken_by = here->curr_pid;
+	here->stats.wakeups++;
 }
 
 static __always_inline void life_queued(struct task_struct *p, struct task_ctx *t)
@@ -91,6 +93,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	s32 cpu = kf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u64 clock, bound, sane, now;
+	struct memory *m;
 	s32 from = t->clock_cpu;
 
 	task_event(p, t, EV_RUNNING);
@@ -111,7 +114,12 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 		t->vruntime = sane;
 	}
 
-	recorder_note(now, p->pid, t->way, from, clock - t->vruntime, t->last_wait);
+	m = per_cpu_here(&memories);
+	if (m) {
+		hist_wait(m, t->group, t->last_wait, t->woke);
+		recorder_note(m, now, p->pid, t->way, from, clock - t->vruntime, t->last_wait);
+	}
+	t->woke = 0;
 	unmark_idle(cpu);
 	queue_clock_follows(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;
@@ -152,8 +160,8 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 	if (runnable) {
 		life_waits(t);
 		t->preempted_by = c->preemptor;
+		c->preemptor = 0;
 	}
-	c->preemptor = 0;
 }
 
 /*

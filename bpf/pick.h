@@ -73,6 +73,7 @@ static __always_inline bool pick_own(s32 cpu)
 /* The running task goes on: with a new request if it has used up the last. */
 static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct task_ctx *t)
 {
+	struct memory *m = per_cpu_here(&memories);
 	struct cpu_state *c = cpu_state(cpu);
 	u64 slice;
 
@@ -87,7 +88,8 @@ static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct 
 	c->yielded = 0;
 	slice_timer_begin(c, cpu, t);
 	kf_set_slice(prev, slice);
-	recorder_note(kf_now(), prev->pid, WAY_KEPT, cpu, c->vclock - t->vruntime, 0);
+	if (m)
+		recorder_note(m, kf_now(), prev->pid, WAY_KEPT, cpu, c->vclock - t->vruntime, 0);
 	stat_inc(keeps);
 }
 

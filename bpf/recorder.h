@@ -32,34 +32,31 @@ struct decision {
 	u32 pid;
 	s32 lag;		/* what it was owed, in virtual time, unit: 1,024 ns */
 	u32 wait;		/* unit: 1,024 ns */
-	u16 from;		/* the CPU whose queue it was in */
-	u8 way;
-	u8 pad;
+	u32 from_way;		/* the CPU whose queue it was in; from bit 16 on, task_way */
 };
 
-struct recorder {
+/* What a CPU remembers: one value, so that one lookup a switch will do. */
+struct memory {
+	u64 wakeup[FULCRUM_HIST_BUCKETS];	/* waits that began with a wakeup, hist.h */
+	u64 other[FULCRUM_HIST_BUCKETS];	/* the other waits */
+	u64 decided;				/* counts all decisions */
 	struct decision ring[FULCRUM_DECISIONS];
-	u64 next;		/* counts them all */
 };
 
-_Static_assert(sizeof(struct recorder) == 256 * 24 + 8, "recorder");
+_Static_assert(sizeof(struct memory) == (2 * 160 + 1) * 8 + 256 * 24, "memory");
 
-PER_CPU(recorders, struct recorder);
+PER_CPU(memories, struct memory);
 
-static __always_inline void recorder_note(u64 now, u32 pid, u32 way, s32 from, s64 lag, u64 wait)
+static __always_inline void recorder_note(struct memory *m, u64 now, u32 pid, u32 way, s32 from,
+					  s64 lag, u64 wait)
 {
-	struct recorder *r = per_cpu_here(&recorders);
-	struct decision *d;
+	struct decision *d = &m->ring[m->decided++ & (FULCRUM_DECISIONS - 1)];
 
-	if (!r)
-		return;
-	d = &r->ring[r->next++ & (FULCRUM_DECISIONS - 1)];
 	d->time = now;
 	d->pid = pid;
 	d->lag = lag >> 10;
 	d->wait = wait;
-	d->from = from;
-	d->way = way;
+	d->from_way = (u16)from | way << 16;
 }
 
 #endif /* FULCRUM_RECORDER_H */

@@ -30,6 +30,7 @@ use crate::kernel::view::SystemView;
 use crate::stats::SOCKET;
 use crate::stats::counters::Snapshot;
 use crate::stats::metrics::Metrics;
+use crate::stats::reports::Reports;
 use crate::stats::server::Server;
 use crate::wake::{Sleeper, readable};
 
@@ -197,7 +198,7 @@ impl Agent<'_> {
         self.watch
             .attached(self.view.kernel_release(), &topology, fallbacks);
         let end = self.wait(&mut scheduler)?;
-        self.watch.ended(end.as_ref());
+        self.watch.ended(end.as_ref(), &scheduler);
         let summary = scheduler.snapshot().summary();
         match end {
             Some(info) => {
@@ -271,7 +272,8 @@ impl Agent<'_> {
                 server.answer(|| scheduler.snapshot());
             }
             if let Some(control) = &mut self.control {
-                control.serve(|request| obey(&mut self.config, scheduler, request));
+                let (config, reports) = (&mut self.config, &mut self.watch.reports);
+                control.serve(|request| obey(config, scheduler, reports, request));
             }
             self.watch.serve(scheduler, &self.config);
             // Nobody who reads is no reason to stop scheduling.
@@ -340,7 +342,12 @@ impl Agent<'_> {
 }
 
 /// Do what a client of the control socket wants: all of it, or nothing.
-fn obey(config: &mut Config, scheduler: &mut Scheduler<'_>, request: Request) -> Reply {
+fn obey(
+    config: &mut Config,
+    scheduler: &mut Scheduler<'_>,
+    reports: &mut Reports,
+    request: Request,
+) -> Reply {
     if let Request::Set { values } = request {
         match texts(&values).and_then(|values| config.settings.with(&values)) {
             Ok(settings) => config.settings = settings,
@@ -351,7 +358,9 @@ fn obey(config: &mut Config, scheduler: &mut Scheduler<'_>, request: Request) ->
         if !scheduler.set_knobs(&config.settings, config.generation) {
             log::warn!("the knobs are out of reach: the change waits for the next start");
         }
-        log::info!("set: {}, generation {}", config.settings, config.generation);
+        let set = format!("{}, generation {}", config.settings, config.generation);
+        log::info!("set: {set}");
+        reports.happened("settings", set);
     }
     let seen = scheduler.seen_by(config.generation);
     Reply::State(State::of(&config.settings, config.generation, seen))

@@ -2,9 +2,11 @@
 //! The control socket with an agent's loop of its own behind it, and clients
 //! of every kind.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;

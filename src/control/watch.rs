@@ -8,6 +8,7 @@ use std::time::Instant;
 use rustix::event::PollFd;
 use scx_utils::SCX_ECODE_ACT_RESTART;
 
+use super::explain;
 use super::record::{self, Record};
 use super::scrape::{Address, Scrape};
 use super::streams::Streams;
@@ -24,6 +25,10 @@ use crate::stats::reports::{Reports, unix_ms};
 
 /// Where streams are served.
 pub const SOCKET: &str = "/run/scx_fulcrum/stream";
+
+/// What each CPU decided last before the kernel ended the scheduler for an
+/// error.
+pub const DECISIONS: &str = "/run/scx_fulcrum/decisions.txt";
 
 /// What the command line says of it.
 #[derive(Clone, Debug, Default)]
@@ -104,12 +109,16 @@ impl Watch {
     }
 
     /// The scheduler has ended: `info` says why the kernel ended it, if it did.
-    pub fn ended(&mut self, info: Option<&ExitInfo>) {
+    /// After an error the last decisions of each CPU are kept in a file.
+    pub fn ended(&mut self, info: Option<&ExitInfo>, scheduler: &Scheduler<'_>) {
         match info {
             Some(info) => {
                 let restart = *SCX_ECODE_ACT_RESTART;
                 let error = info.next(restart) == Next::End(ExitCode::Ejected);
                 self.record.finish(&info.line(), error);
+                if error {
+                    keep_decisions(scheduler.recorded(), Path::new(DECISIONS));
+                }
             }
             None => self.record.finish("stopped by a signal", false),
         }
@@ -154,6 +163,23 @@ impl Watch {
         if let Some(scrape) = &mut self.scrape {
             scrape.serve(&mut seen);
         }
+    }
+}
+
+/// Write what each CPU decided last to `path`, in the order of time.
+fn keep_decisions(mut recorded: Vec<Decided>, path: &Path) {
+    recorded.sort_by_key(|decided| decided.time_ns);
+    let lines: String = explain::lines(&recorded)
+        .iter()
+        .map(|line| line.line() + "\n")
+        .collect();
+    match std::fs::write(path, lines) {
+        Ok(()) => log::info!(
+            "the last {} decisions are in {}: report them with the dump",
+            recorded.len(),
+            path.display()
+        ),
+        Err(error) => log::debug!("{}: {error}", path.display()),
     }
 }
 
@@ -245,6 +271,28 @@ mod tests {
         }
         let odd = settings::split(&["slice-us=777".to_string()]).unwrap();
         assert_eq!(mode_of(&Settings::default().with(&odd).unwrap()), "");
+    }
+
+    #[test]
+    fn the_last_decisions_are_kept_in_the_order_of_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("decisions");
+        let decided = |time_ns, pid| Decided {
+            cpu: 0,
+            time_ns,
+            pid,
+            lag_us: 0,
+            wait_us: 0,
+            from: 0,
+            way: 1,
+        };
+        keep_decisions(
+            vec![decided(2, 4_000_000_002), decided(1, 4_000_000_001)],
+            &path,
+        );
+        let text = std::fs::read_to_string(&path).unwrap();
+        let at = |pid: &str| text.find(pid).unwrap();
+        assert!(at("4000000001") < at("4000000002"), "{text}");
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub const DECISIONS: usize = 256;
 pub const ROOT: u64 = 1;
 
 const DECISION_BYTES: usize = 24;
+/// Bytes of a CPU's two histograms, with which its memory begins.
+const HISTOGRAMS: usize = 2 * 8 * BUCKETS;
+
 const TASK_BYTES: usize = 112;
 
 /// One CPU at one moment; counts are since the scheduler was attached.
@@ -180,9 +183,10 @@ fn task_view(bytes: &[u8]) -> TaskView {
     view
 }
 
-/// The ring of one CPU, oldest first.
+/// The ring of one CPU, oldest first; before it in `bytes` stands how many
+/// there have been.
 fn decisions(cpu: usize, bytes: &[u8]) -> Vec<Decided> {
-    let (ring, next) = bytes.split_at(bytes.len().min(DECISIONS * DECISION_BYTES));
+    let (next, ring) = bytes.split_at(bytes.len().min(8));
     let next = Fields(next).u64();
     let kept = next.min(DECISIONS as u64);
     let at = |number: u64| {
@@ -235,7 +239,7 @@ impl Scheduler<'_> {
         let hists = self
             .skel
             .maps
-            .wait_hists
+            .memories
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
         let hists = hists.ok().flatten().unwrap_or_default();
         let domains = self.skel.maps.data_data.as_deref().map(|data| &data.topo);
@@ -253,7 +257,8 @@ impl Scheduler<'_> {
                 )
             };
             let bytes = hists.get(cpu).map_or(&[] as &[u8], Vec::as_slice);
-            let (wakeup, other) = bytes.split_at(bytes.len().min(8 * BUCKETS));
+            let bytes = bytes.get(..HISTOGRAMS).unwrap_or_default();
+            let (wakeup, other) = bytes.split_at(bytes.len() / 2);
             CpuView {
                 cpu,
                 domain: domains
@@ -330,11 +335,11 @@ impl Scheduler<'_> {
         let rings = self
             .skel
             .maps
-            .recorders
+            .memories
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
         let rings = rings.ok().flatten().unwrap_or_default();
         let each = rings.iter().enumerate();
-        each.flat_map(|(cpu, bytes)| decisions(cpu, bytes))
+        each.flat_map(|(cpu, bytes)| decisions(cpu, bytes.get(HISTOGRAMS..).unwrap_or_default()))
             .collect()
     }
 
@@ -367,8 +372,8 @@ mod tests {
         put(0, 100, 7);
         put(1, 50, 8);
         let with = |next: u64| {
-            let mut all = bytes.clone();
-            all.extend(next.to_ne_bytes());
+            let mut all = next.to_ne_bytes().to_vec();
+            all.extend(&bytes);
             decisions(4, &all)
         };
         let one = with(1);

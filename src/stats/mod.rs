@@ -3,6 +3,7 @@
 //! which they reach people and tools.
 
 pub mod counters;
+pub mod describe;
 pub mod fields;
 pub mod frame;
 pub mod histogram;

@@ -106,7 +106,9 @@ fn definition(
 pub fn describe(out: &mut impl Write) -> io::Result<()> {
     definition(|| None)
         .describe_meta(out, None)
-        .map_err(io::Error::other)
+        .map_err(io::Error::other)?;
+    writeln!(out, "\nWhat streams tell besides (docs/stream.md):")?;
+    out.write_all(super::describe::plain().as_bytes())
 }
 
 #[cfg(test)]

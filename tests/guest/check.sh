@@ -4,13 +4,15 @@
 #
 # usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
 #                             fairness: equal shares, for the deterministic VM
-#                             policies: changed while it runs
+#                             policies: changed while it runs   stream: watched, by PROMETHEUS too if that is set
 # shellcheck disable=SC2317  # the steps are called by their names
 set -euo pipefail
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=tests/guest/policies.sh
 . "$GUEST/policies.sh"
+# shellcheck source=tests/guest/stream.sh
+. "$GUEST/stream.sh"
 CPUS=$(nproc)
 
 guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
@@ -209,6 +211,7 @@ main() {
 	topology) topology_profile ;;
 	fairness) fairness_profile ;;
 	policies) policies_profile ;;
+	stream) stream_profile ;;
 	*) sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
 	esac
 	step lifecycle lifecycle
