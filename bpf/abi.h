@@ -9,8 +9,8 @@
  *
  * Who writes what: `cpu_state` belongs to its CPU (others read it without a
  * lock and treat what they read as a hint), `domain_state` is shared by the
- * CPUs of one last-level cache, `group_state` as cgroup.h says, `topology` and
- * `knobs` belong to the agent.
+ * CPUs of one last-level cache, `group_state` as cgroup.h says, `topology` belongs
+ * to the agent, and what it changes while we schedule goes through seat.h.
  */
 #ifndef FULCRUM_ABI_H
 #define FULCRUM_ABI_H
@@ -26,6 +26,7 @@ enum fulcrum_limits {
 	FULCRUM_HIST_BUCKETS	= 160,	/* of a histogram of waits, hist.h */
 	FULCRUM_DECISIONS	= 256,	/* kept of each CPU, recorder.h; a power of two */
 	FULCRUM_GROUP_PENDING	= 8,	/* cgroups whose sums a CPU holds back until its tick */
+	FULCRUM_WAIT_REPORTS	= 16,	/* the last that are kept; a power of two */
 };
 
 /*
@@ -63,6 +64,11 @@ struct fulcrum_stats {
 	u64 wait_ns;		/* ... their sum */
 	u64 wait_max_ns;	/* ... the longest */
 	u64 run_ns;		/* CPU time charged to tasks */
+	u64 hints_applied;	/* hints of the agent's balancer that moved tasks here */
+	u64 hint_moves;		/* ... how many tasks */
+	u64 hints_refused;	/* ... that no task there could follow: affinity */
+	u64 hints_expired;	/* ... that came too late, or were no longer needed */
+	u64 hints_fenced;	/* ... by an agent that sits no longer */
 };
 
 /* What the tasks of one cgroup did on one CPU since its last tick. */
@@ -116,7 +122,8 @@ struct cpu_state {
 	struct fulcrum_stats stats;
 	u64 exit_moves;		/* the owner's: what exiting tasks moved vclock by, in all */
 	u32 kicks_made;		/* interruptions by the running task since it started or the last tick */
-	u32 pad4;
+	u32 hinted;		/* the agent has left a hint (struct balance_cpu) */
+	u64 pad4[3];
 	struct group_pending pending[FULCRUM_GROUP_PENDING];
 };
 
@@ -208,11 +215,106 @@ struct knobs {
 	u32 pad;
 };
 
-_Static_assert(sizeof(struct fulcrum_stats) == 30 * 8, "fulcrum_stats");
-_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 256 + 256, "cpu_state");
+/*
+ * What a CPU tells the balancer, and what that asks of it. First cache line: the
+ * owner's, told at its ticks; second: a hint of the agent's, and what came of it.
+ */
+struct balance_cpu {
+	u64 inv;		/* average over time of 2^32 / weight of what it runs; 0: unknown */
+	u64 load;		/* weight of all that is runnable, 1024 = a task of nice 0 */
+	u64 near;		/* average of the loads of its cache's CPUs */
+	u64 far;		/* ... and of those of other caches */
+	u32 waiting;		/* tasks in its queue */
+	u32 turn;		/* looks at other CPUs */
+	u64 seat_seen;		/* when it last looked whether the agent lives, ns */
+	u64 diagnosed_at;	/* ... and at a neighbour's queue, ns */
+	u32 watched;		/* that neighbour, as a bit */
+	u32 skewed;		/* looks in a row that found much less to do far than near */
+
+	u32 hint_generation;	/* written last */
+	u32 hint_epoch;
+	u32 hint_from;		/* the CPU from whose queue to take */
+	u32 hint_tasks;		/* how many at most */
+	u64 hint_expires;	/* ns of CLOCK_MONOTONIC */
+	u32 acked;		/* generation of the last hint dealt with */
+	u32 moved;		/* tasks that it moved */
+	u32 refused;		/* it stood, but none could */
+	u32 looks;		/* at tasks of a queue, in this call */
+	u32 pad2[6];
+};
+
+enum agent_command_kind {
+	AGENT_TAKES_SEAT = 1,
+	AGENT_SETS_KNOBS,
+	AGENT_HINTS,
+	AGENT_ANSWERS,
+};
+
+/* What the agent wants (seat.h); fields that a kind does not name are ignored. */
+struct agent_command {
+	u32 kind;		/* enum agent_command_kind */
+	u32 epoch;
+	u32 generation;		/* higher with each command of an epoch */
+	u32 cpu;		/* hint: who may take */
+	u32 from;		/* hint: from whom */
+	u32 tasks;		/* hint: how many at most */
+	u32 answer;		/* answer: the call that is answered */
+	u32 policy;		/* knobs, as there */
+	u32 knobs_generation;
+	u32 pad;
+	u64 valid_ns;		/* hint: for so long; answer: no call for so long */
+	u64 slice_ns;		/* knobs */
+	u64 credit_ns;		/* knobs */
+};
+
+/* Who steers (seat.h). Times are ns of CLOCK_MONOTONIC. */
+struct agent_seat {
+	u32 epoch;		/* of the agent that sits; 0: none ever did */
+	u32 generation;		/* of its last command */
+	u32 calls;		/* made to the agent */
+	u32 answered;		/* the last of them that it answered */
+	u64 called_at;
+	u64 answered_at;
+	u64 unanswered_since;	/* first call that waits, if one does */
+	u64 quiet_ns;		/* no call sooner than this after another */
+	u32 locked;
+	u32 refused;		/* commands of older epochs or generations */
+	u64 pad;
+};
+
+enum wait_reason {
+	WAITS_BEHIND_OTHERS = 1,
+	WAITS_AT_LOW_WEIGHT,	/* below that of nice 13 */
+	WAITS_IN_BACKGROUND,	/* its cgroup, or one above, has cpu.idle */
+	WAITS_BEHIND_HIGHER,	/* a higher scheduling class keeps the CPU */
+	WAITS_OFFLINE,		/* its CPU is offline */
+};
+
+/* A task that had waited for seconds (diagnose.h). */
+struct wait_report {
+	u32 number;		/* of all reports, from 1; 0: being written */
+	u32 pid;
+	u32 cpu;		/* in whose queue it waited */
+	u32 reason;		/* enum wait_reason */
+	u32 weight;		/* 1024 = nice 0, in the whole machine */
+	u32 waited_ms;
+};
+
+struct wait_reports {
+	u32 nr;			/* made so far; each is kept at its number's place */
+	u32 pad;
+	struct wait_report last[FULCRUM_WAIT_REPORTS];
+};
+
+_Static_assert(sizeof(struct fulcrum_stats) == 35 * 8, "fulcrum_stats");
+_Static_assert(sizeof(struct cpu_state) == 64 + 64 + 320 + 256, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
 _Static_assert(sizeof(struct group_state) == 128, "group_state");
 _Static_assert(sizeof(struct domain_topology) == 136, "domain_topology");
 _Static_assert(sizeof(struct knobs) == 32, "knobs");
+_Static_assert(sizeof(struct balance_cpu) == 128, "balance_cpu");
+_Static_assert(sizeof(struct agent_command) == 64, "agent_command");
+_Static_assert(sizeof(struct agent_seat) == 64, "agent_seat");
+_Static_assert(sizeof(struct wait_report) == 24, "wait_report");
 
 #endif /* FULCRUM_ABI_H */

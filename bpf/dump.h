@@ -9,6 +9,7 @@
 #define FULCRUM_DUMP_H
 
 #include "recorder.h"
+#include "seat.h"
 #include "task.h"
 
 #define dump_line(fmt, args...)						\
@@ -47,6 +48,10 @@ static __always_inline void dump_machine(void)
 	dump_line("fulcrum: lifecycle_errors=%llu missing_ctx=%llu clock_clamps=%llu "
 		  "place_fixes=%llu rehomed=%llu",
 		  errors, missing, clamps, fixes, rehomed);
+	dump_line("fulcrum: agent %d, %d calls, the last answered %d; %d refused; last command "
+		  "%d, kind=%d cpu=%d from=%d", seat.epoch, seat.calls, seat.answered,
+		  seat.refused, seat.generation, last_command.kind, last_command.cpu,
+		  last_command.from);
 }
 
 /* So few of the last decisions of each CPU that all CPUs fit the dump; the agent tells all. */

@@ -12,6 +12,8 @@
 
 enum fulcrum_event_kind {
 	FULCRUM_EVENT_EXIT = 1,	/* uei says why; code: enum scx_exit_kind */
+	FULCRUM_EVENT_CALL,	/* seat.h; code: its number */
+	FULCRUM_EVENT_WAITS,	/* diagnose.h; code: the report's number */
 };
 
 struct fulcrum_event {
@@ -25,6 +27,13 @@ RING_BUFFER(events, 4096);
 
 /* Sent once a life; in .bss rather than on the stack so that the agent's bindings know it. */
 struct fulcrum_event exit_event;
+
+static __always_inline void event_send(enum fulcrum_event_kind kind, s32 code)
+{
+	struct fulcrum_event event = { .kind = kind, .code = code };
+
+	ring_output(&events, &event, sizeof(event));
+}
 
 static __always_inline void event_exit(s32 code)
 {

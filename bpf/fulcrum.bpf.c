@@ -13,9 +13,11 @@
  *	place.h		the one door into every queue
  *	wake.h		where a waking task goes
  *	pick.h steal.h	what a CPU runs next; taking work from others
+ *	balance.h	... and what the agent hints at; seat.h: who that is
  *	higher.h	CPUs that a higher class takes away
  *	hotplug.h	CPUs that come and go
  *	hist.h recorder.h what was: waits, and the last decisions
+ *	diagnose.h	who waits too long, and why
  *	dump.h exit.h	what is left to read afterwards
  *	inspect.h	what can be asked while it runs
  *	events.h	what wakes the agent
@@ -120,6 +122,7 @@ void STRUCT_OP(fulcrum_set_cpumask, struct task_struct *p, const struct cpumask 
 {
 	/* A queued task is queued anew by the kernel, through place(). */
 	stat_inc(affinity_changes);
+	balance_affinity_changed();
 }
 
 s32 STRUCT_OP(fulcrum_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)

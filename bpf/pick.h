@@ -9,7 +9,9 @@
 #ifndef FULCRUM_PICK_H
 #define FULCRUM_PICK_H
 
+#include "balance.h"
 #include "cgroup_solve.h"
+#include "diagnose.h"
 #include "higher.h"
 #include "place.h"
 #include "rescue.h"
@@ -165,6 +167,8 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 	stat_inc(dispatches);
 	if (READ_HINT(cpu_state(cpu)->has_work) && rescue(cpu))
 		return;
+	if (READ_HINT(cpu_state(cpu)->hinted))
+		balance_obey(cpu);
 	/* We are only asked when the local queue is empty. */
 	cpu_state(cpu)->next_taken = 0;
 	if (t) {
@@ -188,7 +192,7 @@ static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 	struct cpu_state *c = cpu_state(cpu);
 	u64 head;
 
-	if (c->next_taken)
+	if (c->next_taken || READ_HINT(c->hinted))
 		return true;
 	if (task_request_used_up(t))
 		return READ_HINT(c->has_work) || exchange_possible(cpu);
@@ -210,6 +214,8 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	cpu_state(cpu)->look_elsewhere = 1;
 	group_tick(cpu);
 	higher_watch(cpu);
+	balance_tick(cpu, t);
+	diagnose_tick(cpu);
 	if (pick_wants_tick_end(t, cpu)) {
 		stat_inc(tick_ends);
 		kf_set_slice(p, 0);

@@ -16,11 +16,11 @@
 
 #define barrier_var(var) ((void)(var))
 
-/* Nobody listens in the simulator. */
+/* The simulated agent listens. */
 #define RING_BUFFER(name, bytes) static const u8 name
-#define ring_output(ring, record, size) ((void)(ring), (void)(record), (void)(size))
+#define ring_output(ring, record, size) ((void)(ring), world.kernel->event(record, size))
 
-/* Nor does anybody look at figures of single CPUs: they share one memory. */
+/* Nobody looks at figures of single CPUs: they share one memory. */
 #define PER_CPU(name, of) static of name
 #define per_cpu_here(map) (map)
 #define per_cpu_of(map, cpu) ((void)(cpu), (map))
@@ -52,6 +52,9 @@
 	SEC("struct_ops/" #name) BPF_PROG(name, ##args)
 #define STRUCT_OP_SLEEPABLE(name, args...)				\
 	SEC("struct_ops.s/" #name) BPF_PROG(name, ##args)
+
+/* What a process calls, with a struct of its own. */
+#define SYSCALL_PROG(name, arg) SEC("syscall") name(arg)
 
 /* A loop that the verifier can bound: i from first to last - 1. */
 #define bounded_for(i, first, last) bpf_for(i, first, last)

@@ -15,7 +15,7 @@
 #ifndef FULCRUM_RESCUE_H
 #define FULCRUM_RESCUE_H
 
-#include "task.h"
+#include "diagnose.h"
 
 #define RESCUE_AGE	(3000 * NSEC_PER_MSEC)
 #define RESCUE_EVERY	(1000 * NSEC_PER_MSEC)
@@ -34,22 +34,29 @@ static __always_inline bool rescue_waits_too_long(struct task_ctx *t, u64 now)
 	return t && t->waiting_since && (s64)(now - t->waiting_since) > (s64)RESCUE_AGE;
 }
 
-/* Moves a task of @cpu's queue that has waited too long to its local queue. */
-static __always_inline bool rescue_one(s32 cpu, u64 now)
+/* Moves a task of @cpu's queue that has waited too long to its local queue. Not inlined: rare. */
+__noinline bool rescue_one(s32 cpu, u64 now)
 {
 	struct task_struct *p;
+	struct task_ctx *t;
 	bool moved = false;
+	u64 since;
 	u32 looks = 0;
 
 	for_each_queued_from_tail(p, cpu_queue(cpu)) {
 		if (++looks > RESCUE_LOOKS)
 			break;
-		if (!rescue_waits_too_long(bpf_task_storage_get(&task_ctxs, p, NULL, 0), now))
+		t = bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+		if (!rescue_waits_too_long(t, now))
 			continue;
+		since = t->waiting_since;
 		moved = scx_bpf_dsq_move(queue_iterator(), p,
 					 KENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), 0);
-		if (moved)
+		if (moved) {
+			diagnose_report(p->pid, t->weight.weight, cpu,
+					(now - since) / NSEC_PER_MSEC, diagnose_passed_over(t));
 			break;
+		}
 	}
 	return moved;
 }

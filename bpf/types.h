@@ -36,8 +36,11 @@ typedef u32 __wsum;
 
 #define NULL ((void *)0)
 
-#define ENOSYS	38
 #define E2BIG	7
+#define EBUSY	16
+#define EINVAL	22
+#define ENOSYS	38
+#define ESTALE	116
 
 /* uapi/linux/bpf.h, as far as needed; fixed for ever by the kernel's ABI. */
 enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };

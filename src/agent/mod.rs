@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The agent's one loop: load, attach, wait, detach.
 //!
-//! It decides nothing about scheduling. It sleeps until a signal, a request
-//! for statistics, somebody who changes a knob, the kernel ending the scheduler
-//! or the time for its next line of statistics; where none of these comes, it
-//! never wakes.
+//! It sleeps until a signal, a request for statistics, somebody who changes a
+//! knob, a call of the BPF program's (to balance, to show that it lives), the
+//! kernel ending the scheduler or the time for its next line of statistics;
+//! where none of these comes, it never wakes.
 
+pub mod balancer;
+pub mod diagnosis;
 mod haste;
+pub mod ledger;
+pub mod planner;
+pub mod rounds;
 
 use std::io;
 use std::path::Path;
@@ -19,7 +24,7 @@ use crate::control;
 use crate::control::protocol::{Reply, Request, State, texts};
 use crate::control::watch::Watch;
 use crate::exit::{ExitCode, Failure, Outcome};
-use crate::kernel::events::Events;
+use crate::kernel::events::{Events, Heard};
 use crate::kernel::exit_info::{ExitInfo, Next};
 use crate::kernel::features::{self, Features};
 use crate::kernel::lock::{self, InstanceLock, LockError};
@@ -35,6 +40,7 @@ use crate::stats::server::Server;
 use crate::wake::{Sleeper, readable};
 
 use haste::Haste;
+use rounds::Rounds;
 
 /// How long an ejection may go unnoticed where no event can tell of it.
 const EJECTION_CHECK: Duration = Duration::from_millis(250);
@@ -197,7 +203,7 @@ impl Agent<'_> {
         let fallbacks = features::fallbacks();
         self.watch
             .attached(self.view.kernel_release(), &topology, fallbacks);
-        let end = self.wait(&mut scheduler)?;
+        let end = self.wait(&mut scheduler, &topology)?;
         self.watch.ended(end.as_ref(), &scheduler);
         let summary = scheduler.snapshot().summary();
         match end {
@@ -258,8 +264,14 @@ impl Agent<'_> {
 
     /// Wait until the scheduler ends: why, or `None` on request. All inputs
     /// meet here.
-    fn wait(&mut self, scheduler: &mut Scheduler<'_>) -> Outcome<Option<ExitInfo>> {
+    fn wait(
+        &mut self,
+        scheduler: &mut Scheduler<'_>,
+        topology: &Topology,
+    ) -> Outcome<Option<ExitInfo>> {
         let mut events = listen(scheduler);
+        let mut rounds = Rounds::new(topology);
+        let mut heard = Heard::default();
         let mut lines = self.stats.map(Lines::new);
         loop {
             if let Some(info) = scheduler.exit_info() {
@@ -268,6 +280,7 @@ impl Agent<'_> {
             if self.sleeper.stopping() {
                 return Ok(None);
             }
+            rounds.serve(scheduler, heard);
             if let Some(server) = &self.server {
                 server.answer(|| scheduler.snapshot());
             }
@@ -291,8 +304,9 @@ impl Agent<'_> {
             let control = self.control.as_ref();
             let pause = control.and_then(control::server::Server::deadline);
             let watch = self.watch.deadline();
+            let round = rounds.deadline();
             let deadline = due.into_iter().chain(check).chain(pause).chain(watch);
-            let deadline = deadline.min();
+            let deadline = deadline.chain(round).min();
             let mut sources = control.map_or_else(Vec::new, |control| control.poll_fds());
             sources.extend(self.watch.poll_fds());
             sources.extend(events.as_ref().map(|events| readable(events.as_fd())));
@@ -300,10 +314,15 @@ impl Agent<'_> {
                 .sleep(&sources, deadline)
                 .map_err(Failure::sleepless)?;
             drop(sources);
-            if let Some(Err(error)) = events.as_ref().map(Events::take) {
-                log::debug!("events: {error:#}");
-                events = None;
-            }
+            heard = match events.as_ref().map(Events::take) {
+                Some(Ok(heard)) => heard,
+                Some(Err(error)) => {
+                    log::debug!("events: {error:#}");
+                    events = None;
+                    Heard::default()
+                }
+                None => Heard::default(),
+            };
         }
     }
 
@@ -356,7 +375,7 @@ fn obey(
         // Kept in the configuration, it survives a restart.
         config.generation = config.generation.wrapping_add(1);
         if !scheduler.set_knobs(&config.settings, config.generation) {
-            log::warn!("the knobs are out of reach: the change waits for the next start");
+            log::warn!("another agent has taken over: the change waits for the next start");
         }
         let set = format!("{}, generation {}", config.settings, config.generation);
         log::info!("set: {set}");

@@ -12,7 +12,9 @@ pub mod libbpf_log;
 pub mod lock;
 pub mod preflight;
 pub mod scheduler;
+pub mod seat;
 pub(crate) mod skeleton;
+pub mod steer;
 pub mod topology;
 pub mod view;
 

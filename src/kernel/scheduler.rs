@@ -22,6 +22,7 @@ use super::exit_info::ExitInfo;
 use super::inspect;
 use super::libbpf_log;
 use super::skeleton::{FulcrumSkel, FulcrumSkelBuilder, OpenFulcrumSkel, types};
+use super::steer::{Command, Seated};
 use super::topology::{DOMAIN_CPUS, MAX_CPUS, MAX_DOMAINS, Topology};
 
 /// Bytes of debug dump if the user asks for the default: what the kernel
@@ -62,6 +63,7 @@ pub struct Config {
 pub struct Scheduler<'obj> {
     link: Option<Link>,
     pub(super) skel: FulcrumSkel<'obj>,
+    pub(super) seated: Seated,
     pub(super) attached_at: Instant,
 }
 
@@ -92,6 +94,7 @@ impl<'obj> Scheduler<'obj> {
         Ok(Self {
             link: None,
             skel,
+            seated: Seated::default(),
             attached_at: Instant::now(),
         })
     }
@@ -107,6 +110,7 @@ impl<'obj> Scheduler<'obj> {
         let link = self.skel.maps.fulcrum_ops.attach_struct_ops();
         self.link = Some(link.map_err(|error| attach_failure(&error))?);
         self.attached_at = Instant::now();
+        self.take_seat();
         Ok(())
     }
 
@@ -171,13 +175,9 @@ impl<'obj> Scheduler<'obj> {
         snapshot
     }
 
-    /// Change the knobs while it schedules; false: there is no memory for them.
+    /// Change the knobs while it schedules; false: another agent has taken over.
     pub fn set_knobs(&mut self, settings: &Settings, generation: u32) -> bool {
-        let Some(data) = self.skel.maps.data_data.as_deref_mut() else {
-            return false;
-        };
-        write_knobs(&mut data.knobs, settings, generation);
-        true
+        self.steer(Command::knobs(settings, generation)).is_some()
     }
 
     /// CPUs that run a task of ours, and those of them that have seen
@@ -295,8 +295,9 @@ fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology
     Ok(())
 }
 
-/// Write the knobs where the BPF program reads them. It may run: each word is
-/// written at once, in any order (`bpf/abi.h`), the generation last.
+/// Write the knobs where the BPF program reads them before it schedules; later
+/// changes go through [`Command::knobs`]. Each word is written at once, the
+/// generation last.
 pub(crate) fn write_knobs(knobs: &mut types::knobs, settings: &Settings, generation: u32) {
     let policy = settings.policy().number();
     // SAFETY: exclusive references to aligned words; the BPF program, which

@@ -195,7 +195,7 @@ impl Machine {
     }
 
     /// `sched_setaffinity()`; an empty intersection with the active CPUs is refused.
-    pub(super) fn set_affinity(&mut self, task: TaskId, cpu: usize, mask: &CpuMask) {
+    pub fn set_affinity(&mut self, task: TaskId, cpu: usize, mask: &CpuMask) {
         if !mask.iter().any(|cpu| self.cpus[cpu].active) {
             return;
         }

@@ -104,6 +104,8 @@ pub struct Config {
     pub trace: bool,
     /// Check the properties every so many ns; 0 = never.
     pub audit_period: u64,
+    /// An agent balances across caches.
+    pub agent: bool,
     /// Let violations of the properties fail the run (else they are counted).
     pub strict: bool,
 }
@@ -128,6 +130,7 @@ impl Config {
             storage_fails_one_in: 0,
             trace: false,
             audit_period: 0,
+            agent: false,
             strict: true,
         }
     }

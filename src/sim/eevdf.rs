@@ -474,6 +474,11 @@ extern "C" fn set_kernel(_release: u32) {}
 
 extern "C" fn fire_timer(_: *mut std::ffi::c_void) {}
 
+/// It has no agent.
+extern "C" fn unsteered(_: *mut ffi::agent_command) -> i32 {
+    -1
+}
+
 extern "C" fn view_task(_: *mut KTask, _: *mut TaskView) {}
 
 /// The scheduler, as the machine takes it. Its structs stay allocated.
@@ -489,6 +494,10 @@ pub fn variant() -> Variant {
         domains: zeroed(512 * size_of::<ffi::domain_state>()).cast(),
         topo: zeroed(size_of::<ffi::topology>()).cast(),
         knobs: zeroed(size_of::<ffi::knobs>()).cast(),
+        balance: std::ptr::null_mut(),
+        seat: std::ptr::null_mut(),
+        waits: std::ptr::null_mut(),
+        steer: unsteered,
         reset,
         set_kernel,
         view_task,

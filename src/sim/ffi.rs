@@ -9,7 +9,9 @@ use std::ffi::c_void;
 
 pub use super::arithmetic::{Arithmetic, Ask, Contest, Weight, moment};
 pub use super::mask::{CpuMask, MASK_WORDS};
-pub use crate::kernel::skeleton::types::{cpu_state, domain_state, knobs, topology};
+pub use crate::kernel::skeleton::types::{
+    agent_command, agent_seat, balance_cpu, cpu_state, domain_state, knobs, topology, wait_reports,
+};
 
 /// `SCX_DSQ_LOCAL`.
 pub const DSQ_LOCAL: u64 = 1 << 63 | 2;
@@ -341,6 +343,7 @@ pub struct KernelTable {
     pub start_timer: extern "C" fn(*mut c_void, u64),
     pub reenqueue_local: extern "C" fn() -> u32,
     pub reenqueue: extern "C" fn(u64, u64),
+    pub event: extern "C" fn(*const c_void, u64),
 }
 
 /// How many kernel functions `SIM_KFUNCS` lists.
@@ -444,6 +447,14 @@ pub struct RawVariant {
     pub topo: *mut topology,
     /// `knobs`.
     pub knobs: *mut knobs,
+    /// `balance`.
+    pub balance: *mut balance_cpu,
+    /// `seat`.
+    pub seat: *mut agent_seat,
+    /// `wait_reports`.
+    pub waits: *mut wait_reports,
+    /// What the agent calls.
+    pub steer: unsafe extern "C" fn(*mut agent_command) -> i32,
     /// All globals as freshly loaded.
     pub reset: unsafe extern "C" fn(),
     /// Chooses the kernel release (616 is 6.16).
@@ -459,12 +470,12 @@ pub struct RawVariant {
     /// How many.
     pub nr_kfuncs: u32,
     /// Sizes of the shared structs.
-    pub sizes: [u32; 10],
+    pub sizes: [u32; 13],
 }
 
 /// The sizes that a variant must report.
 #[must_use]
-pub const fn sizes() -> [u32; 10] {
+pub const fn sizes() -> [u32; 13] {
     [
         size_of::<KTask>() as u32,
         size_of::<World>() as u32,
@@ -476,5 +487,8 @@ pub const fn sizes() -> [u32; 10] {
         size_of::<TaskView>() as u32,
         size_of::<KCgroup>() as u32,
         size_of::<Ops>() as u32,
+        size_of::<balance_cpu>() as u32,
+        size_of::<agent_seat>() as u32,
+        size_of::<agent_command>() as u32,
     ]
 }

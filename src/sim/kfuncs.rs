@@ -62,6 +62,7 @@ pub(super) const TABLE: *const KernelTable = &KernelTable {
     start_timer,
     reenqueue_local,
     reenqueue,
+    event,
 };
 
 extern "C" fn create_dsq(id: u64, _node: i32) -> i32 {
@@ -180,6 +181,11 @@ extern "C" fn reenqueue_local() -> u32 {
 
 extern "C" fn reenqueue(dsq: u64, flags: u64) {
     machine().reenqueue_later(dsq, flags);
+}
+
+extern "C" fn event(record: *const c_void, _size: u64) {
+    // SAFETY: C passes a `struct fulcrum_event`, and its first word is the kind.
+    machine().agent_hears(unsafe { record.cast::<u32>().read() });
 }
 
 extern "C" fn any_and(a: *const CpuMask, b: *const CpuMask) -> u32 {

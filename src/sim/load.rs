@@ -63,6 +63,7 @@ impl Machine {
             stats: Stats::default(),
             audit: super::audit::Audit::default(),
             meter: super::costs::Meter::default(),
+            agent: None,
             cfg,
         };
         machine.load()?;
@@ -106,6 +107,9 @@ impl Machine {
             self.resched(cpu, cpu);
         }
         self.push(super::config::WATCHDOG_PERIOD, Happening::Watchdog);
+        if self.cfg.agent {
+            self.seat_agent();
+        }
         Ok(())
     }
 

@@ -125,6 +125,8 @@ pub enum Happening {
     Watchdog,
     /// The properties are checked.
     Audit,
+    /// A round of the agent's that was planned for this time.
+    Agent(u64),
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -213,6 +215,8 @@ pub struct Machine {
     /// How often each timer of the scheduler's, by address, was started.
     pub(super) timers: HashMap<usize, u64>,
     pub(super) meter: super::costs::Meter,
+    /// What balances across caches, if one sits.
+    pub(super) agent: Option<super::agent::SimAgent>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -320,6 +324,7 @@ impl Machine {
             Happening::BypassEnd => self.set_bypass(false),
             Happening::Watchdog => self.watchdog(),
             Happening::Audit => self.run_audit(),
+            Happening::Agent(planned) => self.agent_round(planned),
         }
     }
 

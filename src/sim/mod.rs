@@ -6,6 +6,7 @@
 //! and `change.rs` do what the kernel's scheduling class does around them, and
 //! `run.rs` is the workload. `audit.rs` checks the properties.
 
+pub mod agent;
 pub mod arithmetic;
 mod audit;
 mod bounds;

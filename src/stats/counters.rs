@@ -108,6 +108,16 @@ counters! {
     wait_ns,
     /// CPU time charged to tasks.
     run_ns,
+    /// Hints of the agent's balancer that moved tasks.
+    hints_applied,
+    /// Tasks that they moved.
+    hint_moves,
+    /// Hints that no task could follow because of affinity.
+    hints_refused,
+    /// Hints that came too late or were no longer needed.
+    hints_expired,
+    /// Hints of an agent that another one had replaced.
+    hints_fenced,
 }
 
 /// The counters at one moment.

@@ -29,9 +29,11 @@ enum { false = 0, true = 1 };
 #define ENOENT	2
 #define E2BIG	7
 #define ENOMEM	12
+#define EBUSY	16
 #define EEXIST	17
 #define EINVAL	22
 #define ENOSYS	38
+#define ESTALE	116
 
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline __attribute__((noinline))
@@ -287,6 +289,7 @@ struct sim_kernel {
 	void (*start_timer)(struct bpf_timer *timer, u64 ns);
 	u32 (*reenqueue_local)(void);
 	void (*reenqueue)(u64 dsq_id, u64 flags);
+	void (*event)(const void *record, u64 size);
 };
 
 /* What the engine sets before it calls, and reads afterwards. */
@@ -318,6 +321,7 @@ static struct sim_world world;
 
 #define STRUCT_OP(name, args...) name(args)
 #define STRUCT_OP_SLEEPABLE(name, args...) name(args)
+#define SYSCALL_PROG(name, arg) name(arg)
 
 #define bounded_for(i, first, last) for ((i) = (first); (i) < (last); (i)++)
 

@@ -40,6 +40,10 @@ struct sim_variant {
 	struct domain_state *domains;
 	struct topology *topo;
 	struct knobs *knobs;
+	struct balance_cpu *balance;
+	struct agent_seat *seat;
+	struct wait_reports *waits;
+	s32 (*steer)(struct agent_command *cmd);
 	void (*reset)(void);
 	void (*set_kernel)(u32 release);
 	void (*view_task)(struct task_struct *p, struct sim_task_view *view);
@@ -47,7 +51,7 @@ struct sim_variant {
 	const struct sim_arithmetic *arithmetic;
 	const char *const *kfunc_names;
 	u32 nr_kfuncs;
-	u32 sizes[10];
+	u32 sizes[13];
 };
 
 static const char *const kfunc_names[] = {
@@ -80,6 +84,9 @@ static void sim_reset(void)
 	sim_maps_reset();
 	clear(groups, sizeof(groups));
 	clear(&group_solver, sizeof(group_solver));
+	clear(&seat, sizeof(seat));
+	clear(balance, sizeof(balance));
+	clear(&wait_reports, sizeof(wait_reports));
 	topo.nr_domains = 1;
 }
 
@@ -202,6 +209,10 @@ const struct sim_variant SIM_EXPORT = {
 	.domains = domains,
 	.topo = &topo,
 	.knobs = &knobs,
+	.balance = balance,
+	.seat = &seat,
+	.waits = &wait_reports,
+	.steer = fulcrum_steer,
 	.reset = sim_reset,
 	.set_kernel = sim_set_kernel,
 	.view_task = sim_view_task,
@@ -216,5 +227,7 @@ const struct sim_variant SIM_EXPORT = {
 		sizeof(struct domain_state), sizeof(struct topology),
 		sizeof(struct knobs), sizeof(struct sim_task_view),
 		sizeof(struct cgroup), sizeof(struct sched_ext_ops),
+		sizeof(struct balance_cpu), sizeof(struct agent_seat),
+		sizeof(struct agent_command),
 	},
 };

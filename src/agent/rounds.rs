@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the agent does while it schedules, besides serving clients: rounds of the
+//! balancer, answers to calls, and word of tasks that wait too long. Each happens
+//! because the BPF program asked for it, so an idle machine has none of it.
+
+use std::time::{Duration, Instant};
+
+use super::balancer::{Balancer, Figures, HINT_VALID};
+use super::diagnosis::Waits;
+use super::ledger::Shape;
+use crate::kernel::events::Heard;
+use crate::kernel::scheduler::Scheduler;
+use crate::kernel::steer::Command;
+use crate::kernel::topology::Topology;
+
+/// The agent's own work, over one life of the scheduler.
+pub struct Rounds {
+    balancer: Balancer,
+    waits: Waits,
+    start: Instant,
+    due: Option<Instant>,
+}
+
+impl Rounds {
+    /// Nothing done yet, on this machine.
+    pub fn new(topology: &Topology) -> Self {
+        Self {
+            balancer: Balancer::new(Shape::of(topology)),
+            waits: Waits::default(),
+            start: Instant::now(),
+            due: None,
+        }
+    }
+
+    /// When to come back, heard or not.
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// What the balancer has done.
+    pub const fn figures(&self) -> Figures {
+        self.balancer.figures()
+    }
+
+    /// The last tasks that waited too long.
+    pub const fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// Do what there is to do after `heard`.
+    pub fn serve(&mut self, scheduler: &mut Scheduler<'_>, heard: Heard) {
+        let now = Instant::now();
+        if heard.wait {
+            let reports = scheduler.waits_after(self.waits.seen());
+            if let Some(line) = self.waits.take(reports, now) {
+                log::warn!("{line}");
+            }
+        }
+        if heard.call || self.due.is_some_and(|due| due <= now) {
+            self.balance(scheduler, now.duration_since(self.start));
+        }
+    }
+
+    fn balance(&mut self, scheduler: &mut Scheduler<'_>, now: Duration) {
+        let call = scheduler.calls();
+        let samples = scheduler.samples(self.balancer.cpus());
+        let round = self.balancer.round(now, &samples);
+        for hint in round.moves {
+            // Refused: another agent steers, which will do it.
+            if let Some(number) = scheduler.steer(Command::hint(hint, HINT_VALID)) {
+                self.balancer.sent(now, hint, number);
+            }
+        }
+        scheduler.steer(Command::answer(call, round.quiet));
+        self.due = round.again.map(|again| self.start + again);
+    }
+}
