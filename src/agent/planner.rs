@@ -64,8 +64,10 @@ struct Side {
     /// Of one of its tasks.
     weight: f64,
     waiting: u32,
-    /// Hints that it has been part of in this round.
+    /// Hints in this round that take from it.
     hints: usize,
+    /// It has a hint itself.
+    took: bool,
 }
 
 /// CPUs that share a cache.
@@ -155,6 +157,7 @@ fn domains(shape: &Shape, loads: &[Load], level: f64, closed: &impl Closed) -> V
                 weight: load.weight,
                 waiting: load.waiting,
                 hints: 0,
+                took: false,
             });
         }
     }
@@ -204,7 +207,7 @@ fn exchange(
         giver.total -= weight;
         giver.hints += 1;
         taker.total += weight;
-        taker.hints += 1;
+        taker.took = true;
     }
     false
 }
@@ -213,7 +216,7 @@ fn exchange(
 fn fullest<'a>(from: &'a mut Domain, domain: u16, closed: &impl Closed) -> Option<&'a mut Side> {
     from.cpus
         .iter_mut()
-        .filter(|side| side.waiting > 0 && side.hints < HINTS_A_QUEUE)
+        .filter(|side| side.waiting > 0 && side.hints < HINTS_A_QUEUE && !side.took)
         .filter(|side| !closed.is_closed(side.cpu, domain))
         .max_by(|a, b| a.total.total_cmp(&b.total).then(b.cpu.cmp(&a.cpu)))
 }
@@ -222,7 +225,7 @@ fn fullest<'a>(from: &'a mut Domain, domain: u16, closed: &impl Closed) -> Optio
 fn emptiest(to: &mut Domain) -> Option<&mut Side> {
     to.cpus
         .iter_mut()
-        .filter(|side| side.hints == 0)
+        .filter(|side| side.hints == 0 && !side.took)
         .min_by(|a, b| a.total.total_cmp(&b.total).then(a.cpu.cmp(&b.cpu)))
 }
 
