@@ -253,7 +253,7 @@ pub const CASES: &[Case] = &[
                 .to(&[(1, AtMost(4200.0)), (4, AtMost(4300.0))]),
             figure("L3", "missed", "/miss_pct")
                 .unit("%")
-                .bad(&["EEVDF"])
+                .bad(&["fifo"])
                 .to(&[(1, AtMost(0.0))]),
         ],
     )
