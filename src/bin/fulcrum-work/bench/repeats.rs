@@ -85,10 +85,12 @@ pub fn repeats(one: &Outcome, two: &Outcome) -> (String, bool) {
         .iter()
         .filter_map(|series| Pair::of(series, two))
         .collect();
-    let mut text = String::from(
-        "Medians of two runs of the same command, in boots of their own; throughput as a ratio to EEVDF's.\n\n\
+    let mut text = format!(
+        "Medians of the run above and of a second one in boots of its own, `{}` at {}.\n\
+         Throughput as a ratio to EEVDF's. All of ours must agree; what EEVDF does is in some rows a matter of chance.\n\n\
          | row | scheduler | first run | second run | apart | allowed | agree |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
+        two.header.command, two.header.revision
     );
     for pair in &pairs {
         _ = writeln!(text, "{}", pair.line());

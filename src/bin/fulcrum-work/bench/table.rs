@@ -6,7 +6,7 @@ use super::cost;
 use super::record::{Cost, EEVDF};
 use super::repeats::repeats;
 use super::result::{Document, Outcome, Series};
-use super::rows::{self, CASES, Figure, Kind, Part, Target};
+use super::rows::{self, CASES, Case, Figure, Kind, Part, Target};
 use super::witness;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -109,13 +109,10 @@ fn targets(run: &Outcome) -> String {
 
 /// What rows without targets are.
 fn explained(run: &Outcome) -> String {
-    let mut text = String::new();
-    for key in run.keys() {
-        if let Some((case, _)) = rows::figure(&key) {
-            _ = writeln!(text, "- {key}: {}", case.what);
-        }
-    }
-    text
+    let keys = run.keys();
+    let measured = |case: &&Case| case.figures.iter().any(|f| keys.contains(&f.key()));
+    let line = |case: &Case| format!("- {}: {}\n", case.rows().join(", "), case.what);
+    CASES.iter().filter(measured).map(line).collect()
 }
 
 /// Everybody beside everybody.
