@@ -108,7 +108,7 @@ fn happen(model: &mut Model, event: &Event, frames: &[Frame]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn storms_of_sizes_keys_and_frames(

@@ -68,9 +68,10 @@ impl OnTerminal {
         let before = settings(&terminal);
         let end = || Stdio::from(terminal.try_clone().unwrap());
         command.stdin(end()).stdout(end()).stderr(end());
-        command
-            .env("TERM", "xterm-256color")
-            .env("LC_ALL", "C.UTF-8");
+        command.env("LC_ALL", "C.UTF-8");
+        if !command.get_envs().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm-256color");
+        }
         // SAFETY: both calls may be made between fork and exec.
         unsafe {
             command.pre_exec(|| {
@@ -287,6 +288,34 @@ fn without_a_terminal_there_is_a_line_for_each_frame() {
         text.lines()
             .all(|line| line.contains("busy") && !line.contains('\u{1b}'))
     );
+}
+
+#[test]
+fn no_colour_where_none_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recording(folder.path(), 3);
+    let mut command = Command::new(PROGRAM);
+    command.args(["top", "--replay"]).arg(&file);
+    let mut top = OnTerminal::start(command.env("NO_COLOR", "1"));
+    top.shows("recording 1/3");
+    top.press("q");
+    let (status, written) = top.ended();
+    assert!(status.success());
+    for colour in ["[38;", "[48;", "[31m", "[32m", "[33m"] {
+        assert!(!written.contains(colour), "{colour}: {written}");
+    }
+}
+
+#[test]
+fn a_dumb_terminal_gets_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recording(folder.path(), 3);
+    let mut command = Command::new(PROGRAM);
+    command.args(["top", "--replay"]).arg(&file);
+    let mut top = OnTerminal::start(command.env("TERM", "dumb"));
+    top.until("3 lines", |written| written.matches("busy").count() == 3);
+    assert!(top.child.wait().unwrap().success());
+    assert!(!top.written().contains('\u{1b}'));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use clap::Args;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::live::{Outbox, follow, subscribe};
+use super::live::{ON_THE_WAY, Outbox, follow, subscribe};
 use super::look::Look;
 use super::model::{Feed, Model, View};
 use super::player::{Live, Player, Replay};
@@ -117,7 +117,7 @@ fn has_screen(args: &TopArgs) -> bool {
 fn live(args: &TopArgs, look: Look, sleeper: &Sleeper) -> Outcome<()> {
     let stream = subscribe(&args.socket, args.interval)?;
     let record = args.record.as_deref().map(Record::begin).transpose()?;
-    let (sender, inbox) = mpsc::channel();
+    let (sender, inbox) = mpsc::sync_channel(ON_THE_WAY);
     let outbox = Outbox::new(sender, sleeper.waker());
     follow(args.socket.clone(), args.interval, stream, outbox.clone());
     if !has_screen(args) {
@@ -144,7 +144,7 @@ fn replay(args: &TopArgs, recording: Recording, look: Look, sleeper: &Sleeper) -
     if !has_screen(args) {
         return lines::replay(replay, sleeper);
     }
-    let (sender, inbox) = mpsc::channel();
+    let (sender, inbox) = mpsc::sync_channel(ON_THE_WAY);
     let mut model = Model::new(look, (80, 24), replay.feed());
     model.view = args.view;
     update::show(&mut model, replay.shown());

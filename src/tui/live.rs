@@ -5,7 +5,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
 
@@ -38,16 +38,20 @@ pub enum Message {
 /// A stream that was subscribed to.
 pub type Stream = BufReader<UnixStream>;
 
+/// Messages on their way at most. If the terminal takes no more, neither do we:
+/// the scheduler then drops frames for us instead of our keeping them.
+pub const ON_THE_WAY: usize = 32;
+
 /// Hands messages to the one that draws.
 #[derive(Clone, Debug)]
 pub struct Outbox {
-    sender: Sender<Message>,
+    sender: SyncSender<Message>,
     waker: Waker,
 }
 
 impl Outbox {
     /// To whoever has the other end of `sender` and sleeps until `waker`.
-    pub const fn new(sender: Sender<Message>, waker: Waker) -> Self {
+    pub const fn new(sender: SyncSender<Message>, waker: Waker) -> Self {
         Self { sender, waker }
     }
 

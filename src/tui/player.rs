@@ -176,3 +176,59 @@ impl Player {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::sample;
+
+    fn recorded(frames: u64) -> (tempfile::TempDir, Replay) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("recording");
+        let lines = sample::frames(frames).into_iter();
+        let lines = lines.map(|frame| serde_json::to_string(&frame).unwrap() + "\n\n");
+        std::fs::write(&file, lines.collect::<String>()).unwrap();
+        let replay = Replay::new(Recording::open(&file).unwrap()).unwrap();
+        (folder, replay)
+    }
+
+    #[test]
+    fn a_recording_plays_at_its_speed() {
+        let (_folder, mut replay) = recorded(3);
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        assert_eq!(replay.due(now).unwrap(), Some(now + second));
+        assert!(!replay.play(now));
+        assert!(replay.play(now + second));
+        replay.faster(1);
+        assert_eq!(replay.due(now).unwrap(), Some(now + second / 2));
+        // A pause: the wait begins anew.
+        replay.hold();
+        assert_eq!(
+            replay.due(now + second).unwrap(),
+            Some(now + second * 3 / 2)
+        );
+        assert!(replay.play(now + 2 * second));
+        assert!(replay.ended());
+        assert_eq!(replay.due(now).unwrap(), None);
+        assert_eq!(*replay.shown(), sample::frames(3).remove(2));
+        replay.step(isize::MIN).unwrap();
+        assert_eq!(*replay.shown(), sample::frames(1).remove(0));
+    }
+
+    #[test]
+    fn the_last_frames_can_be_looked_back_at() {
+        let mut live = Live::default();
+        assert!(live.step(-1).is_none());
+        let frames: Vec<_> = sample::frames(70).into_iter().map(Rc::new).collect();
+        for frame in &frames {
+            live.arrived(Rc::clone(frame), false);
+        }
+        assert!(!live.behind());
+        assert_eq!(live.step(-1).as_ref(), frames.get(68));
+        live.arrived(Rc::clone(&frames[0]), true);
+        assert!(live.behind());
+        assert_eq!(live.step(-1000).as_ref(), frames.get(11));
+        assert_eq!(live.step(isize::MAX).as_ref(), frames.first());
+    }
+}

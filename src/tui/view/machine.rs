@@ -90,7 +90,7 @@ impl Row for CpuRow<'_> {
         column(Column::P50, "p50", (units::TIME, RIGHT), 5, FALLING),
         column(Column::P99, "p99", (units::TIME, RIGHT), 3, FALLING),
         column(Column::Max, "max", (units::TIME, RIGHT), 8, FALLING),
-        column(Column::Steals, "STEAL/s", (7, RIGHT), 6, FALLING),
+        column(Column::Steals, "STEAL/s", (11, LEFT), 6, FALLING),
         column(Column::Misses, "MISS/s", (6, RIGHT), 11, FALLING),
         column(Column::Switches, "SWITCH/s", (8, RIGHT), 9, FALLING),
         column(Column::Preempts, "PREEMPT/s", (9, RIGHT), 10, FALLING),
@@ -122,8 +122,7 @@ impl Row for CpuRow<'_> {
             Column::P99 => waiting(cpu.wait_p99_us, look),
             Column::Max => waiting(cpu.wait_max_us, look),
             Column::Switches => rate(cpu.switches),
-            Column::Steals if cpu.steals > 0.0 => (units::rate(cpu.steals), Role::Accent),
-            Column::Steals => rate(cpu.steals),
+            Column::Steals => (steals(cpu, look), Role::Accent),
             Column::Misses => rate(cpu.steal_misses),
             Column::Preempts => rate(cpu.preemptions),
             Column::Kicks => rate(cpu.kicks),
@@ -180,6 +179,13 @@ pub fn load(cpu: &Cpu) -> Role {
 fn queue(waiting: u32, look: Look) -> String {
     let marks = look.pick("▪", "*").repeat(waiting.min(5) as usize);
     format!("{waiting:>3} {marks}")
+}
+
+/// Tasks taken from other CPUs, and which part they are of all that began to
+/// run.
+fn steals(cpu: &Cpu, look: Look) -> String {
+    let part = cpu.steals / cpu.switches.max(1.0);
+    format!("{:>5} {}", units::rate(cpu.steals), look.bar(part, 5))
 }
 
 /// How much of each CPU is shown, if the view has `body` lines.

@@ -124,19 +124,22 @@ impl Row for TaskRow<'_> {
 
     fn cell(&self, column: Column, width: u16, look: Look) -> Piece {
         let task = self.task;
-        let time = |us: f64| (units::time(us, look), Role::Plain);
+        let asleep = liveliness(task) > 1;
+        let figure = if asleep { Role::Dim } else { Role::Plain };
+        let time = |us: f64| (units::time(us, look), figure);
         match column {
             Column::Pid => (task.pid.to_string(), Role::Dim),
             Column::Name => (task.comm.clone(), Role::Plain),
             Column::State => state(task),
             Column::Waits if task.waits_since_us <= 0.0 => (String::new(), Role::Plain),
             Column::Waits => waiting(task.waits_since_us, look),
-            Column::Cpu => (task.cpu.to_string(), Role::Plain),
+            Column::Cpu => (task.cpu.to_string(), figure),
+            Column::Lag if asleep => (units::lag(self.lag_us(), look), Role::Dim),
             Column::Lag => (units::lag(self.lag_us(), look), owed(self.lag_us())),
             Column::Burst => time(task.burst_us),
             Column::Last => time(task.last_wait_us),
             Column::Max => waiting(task.max_wait_us, look),
-            Column::Nice => (task.nice.to_string(), Role::Plain),
+            Column::Nice => (task.nice.to_string(), figure),
             Column::Policy => (task.policy.clone(), Role::Dim),
             Column::Woken => self.other(task.woken_by, width, look),
             Column::Preempted => self.other(task.preempted_by, width, look),
