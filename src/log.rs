@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Log lines on standard error, one a message.
+//! Log lines on standard error, one a message; with their levels if that is the
+//! journal.
 //!
 //! Writing never panics: a closed standard error must not take the scheduler
 //! down.
 
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::LazyLock;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
@@ -39,12 +44,36 @@ impl Log for StandardError {
         // A vanished reader is no reason to stop scheduling.
         let _ = writeln!(
             std::io::stderr(),
-            "scx_fulcrum: {level}{origin}{}",
+            "{}scx_fulcrum: {level}{origin}{}",
+            if *IN_JOURNAL {
+                priority(record.level())
+            } else {
+                ""
+            },
             record.args()
         );
     }
 
     fn flush(&self) {}
+}
+
+/// Whether the journal reads standard error: then it is the very file that
+/// `JOURNAL_STREAM` names, as `DEVICE:INODE`.
+static IN_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
+    let named = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+    let file = stderr.and_then(|fd| File::from(fd).metadata());
+    file.is_ok_and(|file| named == format!("{}:{}", file.dev(), file.ino()))
+});
+
+/// The journal's prefix of a line of this level.
+const fn priority(level: Level) -> &'static str {
+    match level {
+        Level::Error => "<3>",
+        Level::Warn => "<4>",
+        Level::Info => "<6>",
+        Level::Debug | Level::Trace => "<7>",
+    }
 }
 
 fn is_ours(metadata: &Metadata<'_>) -> bool {

@@ -1,8 +1,15 @@
 //! Skewed machines, with and without the agent: the same C, the same ledger and
 //! planner as on a real one.
 
+use std::time::Duration;
+
+use scx_fulcrum::agent::balancer::{Balancer, HINT_VALID};
+use scx_fulcrum::agent::ledger::{Load, Sample, Shape};
+use scx_fulcrum::agent::planner::Move;
+use scx_fulcrum::control::settings::Settings;
+use scx_fulcrum::kernel::steer::{self, Command};
 use scx_fulcrum::sim::config::Config;
-use scx_fulcrum::sim::ffi::CpuMask;
+use scx_fulcrum::sim::ffi::{CpuMask, balance_cpu, cpu_state};
 use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::topology::Topology;
 use scx_fulcrum::sim::variants::Variant;
@@ -102,4 +109,108 @@ fn a_balanced_machine_never_wakes_the_agent() {
         assert_eq!(machine.agent_figures().hints, settled.hints);
         assert!(machine.agent_figures().rounds <= settled.rounds + 1);
     }
+}
+
+/// The error of a command that is too old.
+const STALE: i32 = -libc::ESTALE;
+
+/// Any command.
+fn command(random: u64) -> Command {
+    let hint = Move {
+        to: (random >> 8) as usize % 8,
+        from: (random >> 16) as usize % 8,
+        tasks: (random >> 24) as u32 % 4,
+    };
+    match random % 3 {
+        0 => Command::hint(hint, HINT_VALID),
+        1 => Command::answer(1, Duration::ZERO),
+        _ => Command::knobs(&Settings::default(), 1),
+    }
+}
+
+/// 1,000 races of five agents: each sits down at some moment, and all of them go
+/// on giving commands, as one does that was stopped and doesn't know.
+#[test]
+fn whoever_no_longer_sits_changes_nothing() {
+    let topology = Topology::parse("1x2x4x1").unwrap();
+    let mut machine = Machine::new(Config::new(topology, 1), Variant::lease()).unwrap();
+    let mut random = 88172645463325252_u64;
+    let mut next = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let (mut latest, mut obeyed, mut refused) = (0, 0, 0);
+    for _ in 0..1000 {
+        // Epoch and last number of each agent.
+        let mut agents = [(0, 0); 5];
+        for _ in 0..40 {
+            let agent = &mut agents[(next() % 5) as usize];
+            if next() % 8 == 0 {
+                let epoch = machine.steer(&steer::take_seat());
+                assert_eq!(epoch, latest + 1, "epochs only grow");
+                latest = epoch;
+                *agent = (epoch, 0);
+                continue;
+            }
+            // Now and then one repeats its last number.
+            agent.1 += u32::from(next() % 8 != 0);
+            let before = machine.steer(&command(next()).numbered(agent.0 as u32, agent.1));
+            let sits = agent.0 == latest && before != STALE;
+            assert!(sits || before == STALE, "{agent:?} of {latest}: {before}");
+            obeyed += u32::from(sits);
+            refused += u32::from(before == STALE);
+        }
+    }
+    assert!(obeyed > 1000 && refused > 1000, "{obeyed} {refused}");
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let ns = text.split_whitespace().next().unwrap();
+    Duration::from_nanos(ns.parse().unwrap())
+}
+
+/// Ten rounds a second on 1,024 CPUs may cost .3 % of one.
+#[test]
+fn a_round_on_1024_cpus_costs_little() {
+    const ROUNDS: u32 = 200;
+    let topology = Topology::of(1024);
+    let mut balancer = Balancer::new(Shape::of(&topology.domains()));
+    let state = vec![cpu_state::default(); 1024];
+    let told = vec![balance_cpu::default(); 1024];
+    let start = cpu_time();
+    let mut hints = 0;
+    for round in 0..ROUNDS {
+        let both = state.iter().zip(&told).enumerate();
+        let samples: Vec<Sample> = both
+            .map(|(cpu, (state, told))| Sample {
+                load: Load {
+                    busy: true,
+                    waiting: if cpu < 64 { 40 } else { 0 },
+                    weight: 1024.0,
+                },
+                ..Sample::read(state, told)
+            })
+            .collect();
+        let now = Duration::from_millis(100) * (round + 1);
+        let plan = balancer.round(now, &samples);
+        for (hint, number) in plan.moves.iter().zip(1..) {
+            balancer.sent(now, *hint, number);
+        }
+        hints += plan.moves.len();
+    }
+    let each = (cpu_time() - start) / ROUNDS;
+    println!(
+        "{each:?} a round, {} hints a round",
+        hints / ROUNDS as usize
+    );
+    assert!(hints > 0);
+    // An unoptimised build is not what the figure is about.
+    assert!(
+        cfg!(debug_assertions) || each < Duration::from_micros(300),
+        "{each:?}"
+    );
 }

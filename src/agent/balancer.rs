@@ -98,11 +98,26 @@ impl Memory {
     }
 }
 
+/// What became of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dealt {
+    /// The CPU that was to take.
+    pub to: usize,
+    /// The CPU that was to give.
+    pub from: usize,
+    /// Tasks that moved.
+    pub moved: u32,
+    /// `applied`, `refused` or `expired`.
+    pub outcome: &'static str,
+}
+
 /// What a round decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Hints to send.
     pub moves: Vec<Move>,
+    /// What became of earlier ones.
+    pub dealt: Vec<Dealt>,
     /// No call is wanted for so long.
     pub quiet: Duration,
     /// When to look again, called or not.
@@ -161,7 +176,9 @@ impl Balancer {
     pub fn round(&mut self, now: Duration, samples: &[Sample]) -> Round {
         self.figures.rounds += 1;
         self.memory.now = now;
-        let moved = self.reap(now, samples);
+        let dealt = self.reap(now, samples);
+        let moved: u64 = dealt.iter().map(|dealt| u64::from(dealt.moved)).sum();
+        self.figures.moved += moved;
         self.memory.forget();
         self.reopen(samples);
         let loads = self.steady(now, samples);
@@ -178,6 +195,7 @@ impl Balancer {
         let busy = !moves.is_empty() || !self.pending.is_empty();
         Round {
             moves,
+            dealt,
             quiet: self.futile.max(ROUND),
             again: busy.then_some(now + ROUND),
         }
@@ -194,31 +212,38 @@ impl Balancer {
         });
     }
 
-    /// Learns what became of the hints; how many tasks they moved.
-    fn reap(&mut self, now: Duration, samples: &[Sample]) -> u64 {
+    /// Learns what became of the hints.
+    fn reap(&mut self, now: Duration, samples: &[Sample]) -> Vec<Dealt> {
         let (memory, shape, figures) = (&mut self.memory, &self.shape, &mut self.figures);
-        let mut moved = 0;
+        let mut dealt = Vec::new();
         self.pending.retain(|hint| {
             let ack = samples.get(hint.to).map(|sample| sample.ack);
-            let Some(ack) = ack.filter(|ack| ack.generation == hint.generation) else {
-                let lost = hint.sent + ACK_LIMIT < now;
-                figures.expired += u64::from(lost);
-                return !lost;
-            };
+            let ack = ack.filter(|ack| ack.generation == hint.generation);
+            if ack.is_none() && hint.sent + ACK_LIMIT >= now {
+                return true;
+            }
+            let ack = ack.unwrap_or_default();
             let domain = shape.places.get(hint.to).map_or(0, |place| place.domain);
-            if ack.moved > 0 {
+            let outcome = if ack.moved > 0 {
                 memory.moved(hint.from, domain);
-                moved += u64::from(ack.moved);
+                "applied"
             } else if ack.refused {
                 memory.refused(hint.from, domain);
                 figures.refused += 1;
+                "refused"
             } else {
                 figures.expired += 1;
-            }
+                "expired"
+            };
+            dealt.push(Dealt {
+                to: hint.to,
+                from: hint.from,
+                moved: ack.moved,
+                outcome,
+            });
             false
         });
-        figures.moved += moved;
-        moved
+        dealt
     }
 
     /// Once CPU masks change, what could not move may.

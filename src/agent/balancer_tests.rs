@@ -45,6 +45,7 @@ fn nothing_to_do_is_no_further_round() {
         round,
         Round {
             moves: vec![],
+            dealt: vec![],
             quiet: FUTILE.0,
             again: None
         }
@@ -69,6 +70,7 @@ fn hints_are_followed_up_until_they_are_dealt_with() {
     }
     let round = balancer.round(MS + ROUND, &look);
     assert_eq!(round.again, None);
+    assert!(round.dealt.iter().all(|dealt| dealt.outcome == "applied"));
     let figures = balancer.figures();
     assert_eq!((figures.rounds, figures.hints, figures.moved), (2, 2, 4));
 }

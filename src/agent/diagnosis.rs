@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// How many are remembered.
 const KEPT: usize = 16;
 
+/// A wait is news for so long.
+const NEWS: Duration = Duration::from_secs(60);
+
 /// At most one line in the log in this time.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
@@ -92,7 +95,7 @@ impl fmt::Display for Wait {
 #[derive(Debug, Default)]
 pub struct Waits {
     seen: u32,
-    recent: VecDeque<Wait>,
+    recent: VecDeque<(Instant, Wait)>,
     told_at: Option<Instant>,
     untold: u32,
 }
@@ -103,9 +106,17 @@ impl Waits {
         self.seen
     }
 
-    /// The last ones, the newest last.
-    pub fn recent(&self) -> impl Iterator<Item = &Wait> {
-        self.recent.iter()
+    /// The last word of each task of which there was one lately.
+    pub fn news(&self, now: Instant) -> Vec<String> {
+        let mut pids = Vec::new();
+        let mut news = Vec::new();
+        for (at, wait) in self.recent.iter().rev() {
+            if now < *at + NEWS && !pids.contains(&wait.pid) {
+                pids.push(wait.pid);
+                news.push(wait.to_string());
+            }
+        }
+        news
     }
 
     /// Takes in reports, in the order of their numbers; the line for the log,
@@ -115,12 +126,12 @@ impl Waits {
             let new = wait.number.wrapping_sub(self.seen);
             self.untold = self.untold.saturating_add(new);
             self.seen = wait.number;
-            self.recent.push_back(wait);
+            self.recent.push_back((now, wait));
         }
         while self.recent.len() > KEPT {
             self.recent.pop_front();
         }
-        let last = self.recent.back().filter(|_| self.untold > 0)?;
+        let (_, last) = self.recent.back().filter(|_| self.untold > 0)?;
         if self.told_at.is_some_and(|told| now < told + TELL_EVERY) {
             return None;
         }
@@ -165,7 +176,9 @@ mod tests {
         let line = waits.take(vec![wait(19)], start + TELL_EVERY).unwrap();
         assert!(line.ends_with("(17 more such reports)"), "{line}");
         assert_eq!(waits.take(vec![], start + TELL_EVERY * 3), None);
-        assert_eq!(waits.recent().count(), KEPT);
+        assert_eq!(waits.recent.len(), KEPT);
+        assert_eq!(waits.news(start + TELL_EVERY).len(), 1, "one task");
+        assert_eq!(waits.news(start + TELL_EVERY + NEWS), [""; 0]);
         assert_eq!(waits.seen(), 19);
     }
 

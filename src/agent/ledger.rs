@@ -128,29 +128,3 @@ impl Sample {
         }
     }
 }
-
-/// Sums over a part of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sum {
-    /// CPUs that run a task of ours.
-    pub busy: u32,
-    /// Tasks that wait.
-    pub waiting: u32,
-    /// Weight of all that is runnable.
-    pub demand: f64,
-}
-
-/// Sums by domain, in the order of their numbers.
-pub fn by_domain(shape: &Shape, samples: &[Sample]) -> Vec<Sum> {
-    let mut sums = vec![Sum::default(); shape.domains];
-    for (place, sample) in shape.places.iter().zip(samples) {
-        if let Some(sum) = sums.get_mut(usize::from(place.domain))
-            && sample.load.busy
-        {
-            sum.busy += 1;
-            sum.waiting += sample.load.waiting;
-            sum.demand += sample.load.total();
-        }
-    }
-    sums
-}

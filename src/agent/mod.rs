@@ -10,6 +10,7 @@ pub mod balancer;
 pub mod diagnosis;
 mod haste;
 pub mod ledger;
+pub mod manager;
 pub mod planner;
 pub mod rounds;
 
@@ -40,6 +41,7 @@ use crate::stats::server::Server;
 use crate::wake::{Sleeper, readable};
 
 use haste::Haste;
+use manager::Manager;
 use rounds::Rounds;
 
 /// How long an ejection may go unnoticed where no event can tell of it.
@@ -73,6 +75,7 @@ pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
         server: None,
         control: None,
         watch: Watch::new(args.watch()?),
+        manager: Manager::of_environment(),
     };
     let mut end = agent.live(haste)?;
     while let End::Restart = end {
@@ -166,6 +169,8 @@ struct Agent<'a> {
     control: Option<control::server::Server>,
     /// How it lets itself be watched, likewise.
     watch: Watch,
+    /// Who started this process, if it wants to know.
+    manager: Manager,
 }
 
 impl Agent<'_> {
@@ -200,6 +205,7 @@ impl Agent<'_> {
         }
         self.announce(&topology);
         self.open_doors();
+        self.manager.ready(&self.config.settings.to_string());
         let fallbacks = features::fallbacks();
         self.watch
             .attached(self.view.kernel_release(), &topology, fallbacks);
@@ -212,6 +218,7 @@ impl Agent<'_> {
                 self.ended(&info, ExitCode::Ejected)
             }
             None => {
+                self.manager.stopping();
                 let took = scheduler.detach();
                 log::info!("stopped {summary}; the kernel's own scheduler took over");
                 log::debug!("detached in {} ms", took.as_millis());
@@ -280,7 +287,8 @@ impl Agent<'_> {
             if self.sleeper.stopping() {
                 return Ok(None);
             }
-            rounds.serve(scheduler, heard);
+            rounds.serve(scheduler, heard, &mut self.watch.reports);
+            self.manager.live();
             if let Some(server) = &self.server {
                 server.answer(|| scheduler.snapshot());
             }
@@ -306,7 +314,8 @@ impl Agent<'_> {
             let watch = self.watch.deadline();
             let round = rounds.deadline();
             let deadline = due.into_iter().chain(check).chain(pause).chain(watch);
-            let deadline = deadline.chain(round).min();
+            let manager = self.manager.deadline();
+            let deadline = deadline.chain(round).chain(manager).min();
             let mut sources = control.map_or_else(Vec::new, |control| control.poll_fds());
             sources.extend(self.watch.poll_fds());
             sources.extend(events.as_ref().map(|events| readable(events.as_fd())));

@@ -5,13 +5,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::balancer::{Balancer, Figures, HINT_VALID};
+use super::balancer::{Balancer, Dealt, Figures, HINT_VALID};
 use super::diagnosis::Waits;
 use super::ledger::Shape;
 use crate::kernel::events::Heard;
 use crate::kernel::scheduler::Scheduler;
 use crate::kernel::steer::Command;
 use crate::kernel::topology::Topology;
+use crate::stats::frame::Decision;
+use crate::stats::reports::{Reports, unix_ms};
 
 /// The agent's own work, over one life of the scheduler.
 pub struct Rounds {
@@ -42,29 +44,32 @@ impl Rounds {
         self.balancer.figures()
     }
 
-    /// The last tasks that waited too long.
-    pub const fn waits(&self) -> &Waits {
-        &self.waits
-    }
-
     /// Do what there is to do after `heard`.
-    pub fn serve(&mut self, scheduler: &mut Scheduler<'_>, heard: Heard) {
+    pub fn serve(&mut self, scheduler: &mut Scheduler<'_>, heard: Heard, reports: &mut Reports) {
         let now = Instant::now();
         if heard.wait {
-            let reports = scheduler.waits_after(self.waits.seen());
-            if let Some(line) = self.waits.take(reports, now) {
+            let waits = scheduler.waits_after(self.waits.seen());
+            if let Some(line) = self.waits.take(waits, now) {
                 log::warn!("{line}");
+                reports.happened("warning", line);
             }
         }
+        reports.warnings = self.waits.news(now);
         if heard.call || self.due.is_some_and(|due| due <= now) {
-            self.balance(scheduler, now.duration_since(self.start));
+            self.balance(scheduler, now.duration_since(self.start), reports);
         }
     }
 
-    fn balance(&mut self, scheduler: &mut Scheduler<'_>, now: Duration) {
+    fn balance(&mut self, scheduler: &mut Scheduler<'_>, now: Duration, reports: &mut Reports) {
         let call = scheduler.calls();
         let samples = scheduler.samples(self.balancer.cpus());
         let round = self.balancer.round(now, &samples);
+        if !round.moves.is_empty() {
+            log::debug!("balance: {} hints; {:?}", round.moves.len(), self.figures());
+        }
+        for dealt in &round.dealt {
+            reports.decided(decision(dealt));
+        }
         for hint in round.moves {
             // Refused: another agent steers, which will do it.
             if let Some(number) = scheduler.steer(Command::hint(hint, HINT_VALID)) {
@@ -73,5 +78,16 @@ impl Rounds {
         }
         scheduler.steer(Command::answer(call, round.quiet));
         self.due = round.again.map(|again| self.start + again);
+    }
+}
+
+fn decision(dealt: &Dealt) -> Decision {
+    Decision {
+        time_ms: unix_ms(),
+        kind: "move".to_string(),
+        from_cpu: dealt.from as i32,
+        to_cpu: dealt.to as i32,
+        count: dealt.moved.into(),
+        outcome: dealt.outcome.to_string(),
     }
 }

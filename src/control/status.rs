@@ -12,6 +12,7 @@ use super::client::printed;
 use super::looker::exchange;
 use super::record::{End, Record, Run};
 use crate::exit::Outcome;
+use crate::kernel::seat::Seat;
 use crate::kernel::view::SystemView;
 use crate::stats::frame::Frame;
 use crate::stats::reports::unix_ms;
@@ -75,11 +76,23 @@ fn agent(socket: &Path) -> (String, Option<Frame>) {
                 io::ErrorKind::PermissionDenied => {
                     "can't be asked by this user: ask as root, or as a member of --socket-group"
                 }
-                io::ErrorKind::WouldBlock => "does not answer: is it stopped?",
+                io::ErrorKind::WouldBlock => return (silence(Seat::find()), None),
                 _ => "is not there",
             };
             (why.to_string(), None)
         }
+    }
+}
+
+/// What the BPF program knows of an agent that does not answer.
+fn silence(seat: Option<Seat>) -> String {
+    let owes = seat.filter(Seat::is_stuck).and_then(|seat| seat.unanswered);
+    match owes {
+        Some(since) => format!(
+            "does not answer, nor the BPF program's call of {:.0} s ago: is it stopped?",
+            since.as_secs_f64()
+        ),
+        None => "does not answer: is it stopped?".to_string(),
     }
 }
 

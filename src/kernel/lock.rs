@@ -121,6 +121,33 @@ mod tests {
         assert!(acquire(&view).is_ok());
     }
 
+    /// 1,000 times five at once; the losers wait a moment each, so several such
+    /// races run beside each other.
+    #[test]
+    fn of_several_at_once_exactly_one_gets_it() {
+        let race = |view: &SystemView| {
+            let start = std::sync::Barrier::new(5);
+            let taken: Vec<_> = thread::scope(|scope| {
+                let one = || {
+                    start.wait();
+                    acquire(view)
+                };
+                let all: Vec<_> = (0..5).map(|_| scope.spawn(one)).collect();
+                all.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            let held = taken.iter().filter(|result| result.is_ok()).count();
+            assert_eq!(held, 1, "{taken:?}");
+        };
+        thread::scope(|scope| {
+            for _ in 0..50 {
+                scope.spawn(|| {
+                    let tree = Tree::new();
+                    (0..20).for_each(|_| race(&tree.view()));
+                });
+            }
+        });
+    }
+
     #[test]
     fn others_cannot_open_the_file() {
         use std::os::unix::fs::PermissionsExt;

@@ -5,6 +5,7 @@
 # usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
 #                             fairness: equal shares, for the deterministic VM
 #                             policies: changed while it runs   stream: watched, by PROMETHEUS too if that is set
+#                             policies: changed while it runs   agent: what the agent costs, and that nobody misses it
 # shellcheck disable=SC2317  # the steps are called by their names
 set -euo pipefail
 # shellcheck source=tests/guest/lib.sh
@@ -13,6 +14,8 @@ set -euo pipefail
 . "$GUEST/policies.sh"
 # shellcheck source=tests/guest/stream.sh
 . "$GUEST/stream.sh"
+# shellcheck source=tests/guest/agent.sh
+. "$GUEST/agent.sh"
 CPUS=$(nproc)
 
 guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
@@ -212,6 +215,7 @@ main() {
 	fairness) fairness_profile ;;
 	policies) policies_profile ;;
 	stream) stream_profile ;;
+	agent) agent_profile ;;
 	*) sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
 	esac
 	step lifecycle lifecycle
