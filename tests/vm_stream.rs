@@ -17,6 +17,7 @@ fn check(version: &str) -> Result<(), Failed> {
         version,
         "--cpus",
         "2",
+        "--deterministic",
         "--timeout",
         "400",
         "--env",
