@@ -69,62 +69,6 @@ fn an_idle_cgroup_gets_what_the_policy_idle_would() {
     assert!(error < 0.05, "{error}");
 }
 
-/// A slot is used again by the next cgroup, which is not idle because the last
-/// one was: its tasks interrupt at once.
-#[test]
-fn a_new_cgroup_does_not_inherit_from_a_removed_one() {
-    for seed in 1..=6 {
-        let frames = Does::Frame {
-            period_us: 2000,
-            work_us: 100,
-        };
-        let within = |name, start_us| {
-            let mut group = group(name, 1, 0, frames);
-            group.cgroup = Some("a".to_string());
-            group.start_us = start_us;
-            group
-        };
-        let change = |at_us| ChangeSpec {
-            at_us,
-            ..ChangeSpec::default()
-        };
-        // The old cgroup must have been forgotten for the next solution not to look at it.
-        let changes = vec![
-            ChangeSpec {
-                moves: Some("old".to_string()),
-                to: Some("/".to_string()),
-                ..change(100_000)
-            },
-            ChangeSpec {
-                cgroup: Some("a".to_string()),
-                remade: Some(true),
-                ..change(1_500_000)
-            },
-        ];
-        let groups = vec![
-            group("hog", 1, 0, Does::Hog {}),
-            within("old", 0),
-            within("new", 1_600_000),
-        ];
-        let idle = CgroupSpec {
-            path: "a".to_string(),
-            weight: 100,
-            idle: true,
-        };
-        let file = File {
-            seed: Some(seed),
-            cgroups: vec![idle],
-            changes,
-            ..file("1", 1.608, groups)
-        };
-        let (result, _) = check(&file, Variant::lease(), |machine| {
-            machine.stats.groups[2].wakeup.percentile(0.5)
-        });
-        let wakeup = result.unwrap_or_else(|text| panic!("{text}"));
-        assert!(wakeup < 500_000, "seed {seed}: {wakeup}");
-    }
-}
-
 #[test]
 fn the_same_seed_gives_the_same_decisions_with_cgroups() {
     let hash = |seed| {

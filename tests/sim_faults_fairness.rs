@@ -9,6 +9,7 @@ use scx_fulcrum::sim::variants::Variant;
 use scx_fulcrum::sim::workload::file::{CgroupSpec, Does, File, PolicySpec};
 use scx_fulcrum::sim::workload::program::Step;
 use scx_fulcrum::sim::workload::{Cgroup, Group};
+use sim_common::habits::{chain, nappers};
 use sim_common::judge::{ran, share_error};
 use sim_common::programs::{MS, US, cpus_used, frames, longest, pinned, repeat, setup};
 use sim_common::{check, file, group};
@@ -74,15 +75,7 @@ fn fault_b36_naps_before_the_slice_ends_gain_nothing() {
 #[test]
 fn fault_b36_nappers_rotate_like_hogs() {
     for seed in 1..=4 {
-        let groups = vec![
-            Group::hogs("hog", 2),
-            repeat(
-                "napper",
-                3,
-                vec![Step::Run(2900 * US), Step::Sleep(100 * US)],
-            ),
-        ];
-        let machine = setup("2", 4.0, groups).seed(seed).run();
+        let machine = nappers().seed(seed).run();
         let hogs = cpus_used(&machine)[0];
         let wait = longest(&machine, 0).max(longest(&machine, 1));
         println!(
@@ -288,9 +281,7 @@ fn fault_b46_overload_delays_everybody_alike() {
 #[test]
 fn fault_b47_a_chain_of_short_lives_gains_nothing() {
     for run in [100 * US, 500 * US, MS, 3 * MS, 10 * MS] {
-        let chain = Group::new("chain", 1, vec![Step::Run(run), Step::Fork(1)]);
-        let groups = vec![Group::hogs("hog", 1), chain];
-        let setup = setup("1", 3.0, groups);
+        let setup = chain(run);
         let ours = cpus_used(&setup.run())[0];
         let plain = cpus_used(&setup.under_eevdf())[0];
         println!(

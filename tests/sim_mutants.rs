@@ -66,6 +66,22 @@ killed! {
     cgroup_move_not_followed
     waiting_not_counted_in_cgroups
     clock_not_carried
+    reused_slot_stays_idle
+    clock_stands_still
+    clock_moved_by_exits_is_owed
+    nappers_stay_where_they_are
+    fair_slices_without_weight
+    fair_owed_nothing_interrupts
+    fair_never_gives_way
+    latency_is_only_fair
+    latency_stays_urgent
+    batch_asks_for_little
+    batch_interrupts_like_fair
+    mlfq_never_falls
+    mlfq_never_rises
+    mlfq_does_not_age
+    fifo_by_fairness
+    fifo_interrupts
 }
 
 #[test]

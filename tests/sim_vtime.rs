@@ -118,7 +118,7 @@ proptest! {
         let variant = Variant::lease();
         let a = variant.arithmetic();
         let burst = (a.burst)(estimate.min(6 * MS), burst);
-        let mut ask = Ask { v: 0, clock: 0, burst, request: 0, slice, weight, level: 0 };
+        let mut ask = Ask { v: 0, clock: 0, burst, request: 0, slice, weight, level: 0, mixed: 0 };
         (a.answer)(0, &mut ask, moment::WAKES);
         prop_assert!((50_000..=6 * MS).contains(&ask.request));
         (a.answer)(0, &mut ask, moment::USED_UP);

@@ -24,6 +24,7 @@ pub struct Ask {
     pub slice: u64,
     pub weight: Weight,
     pub level: u32,
+    pub mixed: u32,
 }
 
 /// `struct contest`: a task that wakes against the one that runs.

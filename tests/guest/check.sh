@@ -6,6 +6,7 @@
 #                             fairness: equal shares, for the deterministic VM
 #                             policies: changed while it runs   stream: watched, by PROMETHEUS too if that is set
 #                             policies: changed while it runs   agent: what the agent costs, and that nobody misses it
+#                             faults: what other schedulers stumbled over
 # shellcheck disable=SC2317  # the steps are called by their names
 set -euo pipefail
 # shellcheck source=tests/guest/lib.sh
@@ -16,6 +17,8 @@ set -euo pipefail
 . "$GUEST/stream.sh"
 # shellcheck source=tests/guest/agent.sh
 . "$GUEST/agent.sh"
+# shellcheck source=tests/guest/faults.sh
+. "$GUEST/faults.sh"
 CPUS=$(nproc)
 
 guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
@@ -216,6 +219,7 @@ main() {
 	policies) policies_profile ;;
 	stream) stream_profile ;;
 	agent) agent_profile ;;
+	faults) faults_profile ;;
 	*) sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
 	esac
 	step lifecycle lifecycle

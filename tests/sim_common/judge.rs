@@ -10,7 +10,7 @@ use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::variants::Variant;
 use scx_fulcrum::sim::workload::file::{CgroupSpec, ChangeSpec, Clocks, Does, File, PolicySpec};
 
-use super::{check, file, group, scenarios};
+use super::{check, file, group, habits, policies, scenarios};
 
 /// A judge: what it looks at, and how.
 pub type Judge = (&'static str, fn(Variant) -> (Result<(), String>, Variant));
@@ -18,6 +18,7 @@ pub type Judge = (&'static str, fn(Variant) -> (Result<(), String>, Variant));
 /// All of them, the quickest first.
 pub const JUDGES: &[Judge] = &[
     ("arithmetic", arithmetic),
+    ("what the policies answer", policies::answers),
     ("weights on one CPU", weights),
     ("weights across the wrap of the clocks", weights_at_the_wrap),
     ("a long sleeper shuts nobody out", long_sleeper),
@@ -28,6 +29,13 @@ pub const JUDGES: &[Judge] = &[
     ("nobody is left behind a real-time task", left_behind),
     ("nobody waits for ever", starvation),
     ("cgroups share by their weights", cgroups),
+    ("a new cgroup starts anew", habits::new_cgroups),
+    (
+        "a queue's clock stands still for nobody",
+        habits::clock_goes_on,
+    ),
+    ("a light task takes no clock along", habits::light_tasks),
+    ("short lives and naps gain nothing", habits::games),
     ("random scenarios", random),
 ];
 
@@ -46,12 +54,13 @@ pub fn share_error(ran: &[f64], weights: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn verdict(good: bool, text: impl FnOnce() -> String) -> Result<(), String> {
+/// `good`, or what is wrong.
+pub fn verdict(good: bool, text: impl FnOnce() -> String) -> Result<(), String> {
     if good { Ok(()) } else { Err(text()) }
 }
 
 /// Runs `file` and lets `look` judge.
-fn judge(
+pub fn judge(
     file: &File,
     variant: Variant,
     look: impl FnOnce(&Machine) -> Result<(), String>,

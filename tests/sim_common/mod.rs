@@ -1,7 +1,9 @@
 //! Scenarios for the simulator's tests: random ones, and how to run them.
 #![allow(dead_code)]
 
+pub mod habits;
 pub mod judge;
+pub mod policies;
 pub mod programs;
 
 use std::path::PathBuf;

@@ -87,6 +87,20 @@ impl Setup {
         machine
     }
 
+    /// Runs it and lets `look` judge.
+    pub fn judge(
+        &self,
+        variant: Variant,
+        look: impl FnOnce(&Machine) -> Result<(), String>,
+    ) -> (Result<(), String>, Variant) {
+        let machine = self.run_with(variant);
+        let verdict = match &machine.failure {
+            Some(_) => Err(report::failure(&machine, "this test")),
+            None => look(&machine),
+        };
+        (verdict, machine.into_variant())
+    }
+
     /// The same under plain EEVDF.
     pub fn under_eevdf(mut self) -> Machine {
         self.config.audit_period = 0;
