@@ -78,7 +78,7 @@ impl Row for CpuRow<'_> {
     type Column = Column;
 
     const COLUMNS: &'static [table::Column<Column>] = &[
-        column(Column::Place, "NODE:LLC", (9, LEFT), 7, RISING),
+        column(Column::Place, "N:LLC", (6, LEFT), 7, RISING),
         column(Column::Cpu, "CPU", (4, RIGHT), 0, RISING),
         table::Column {
             most: 40,
@@ -86,7 +86,7 @@ impl Row for CpuRow<'_> {
             ..column(Column::Bar, "", (8, LEFT), 0, RISING)
         },
         column(Column::Busy, "BUSY%", (6, RIGHT), 1, FALLING),
-        column(Column::Queue, "QUEUE", (9, LEFT), 2, FALLING),
+        column(Column::Queue, "QUEUE", (8, LEFT), 2, FALLING),
         column(Column::P50, "p50", (units::TIME, RIGHT), 5, FALLING),
         column(Column::P99, "p99", (units::TIME, RIGHT), 3, FALLING),
         column(Column::Max, "max", (units::TIME, RIGHT), 8, FALLING),
@@ -177,7 +177,7 @@ pub fn load(cpu: &Cpu) -> Role {
 
 /// A number and as many marks, if those are few.
 fn queue(waiting: u32, look: Look) -> String {
-    let marks = look.pick("▪", "*").repeat(waiting.min(5) as usize);
+    let marks = look.pick("▪", "*").repeat(waiting.min(4) as usize);
     format!("{waiting:>3} {marks}")
 }
 
