@@ -109,12 +109,14 @@ tells_how_it_ended() {
 	agent_stop || return
 	said 40 'no: it ended: stopped by a signal' scx_fulcrum status || return
 	agent_start || return
+	await "$GUARD" scx_fulcrum status >/dev/null || fail "not active after a start" || return
 	kill -KILL "$AGENT"
 	wait "$AGENT" 2>/dev/null || true
 	AGENT=''
 	await "$GUARD" detached || fail "state $(state) after SIGKILL" || return
 	said 40 'was it killed' scx_fulcrum status || return
 	agent_start || return
+	await "$GUARD" scx_fulcrum status >/dev/null || fail "not active after a start" || return
 	said 0 'ERROR, .*was it killed' scx_fulcrum status || return
 	detail "after SIGTERM, after SIGKILL, and by the next one"
 }
