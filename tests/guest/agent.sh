@@ -28,7 +28,8 @@ sleeps_when_idle() {
 	before=$(($(switches) - before)) cpu=$(($(cpu_time) - cpu))
 	calls=$(($(grep -c 'event: call' "$T/agent.log") - calls))
 	detail "$before context switches and $((cpu / 1000)) us of CPU time in 30 s, for $calls calls"
-	((calls <= 3 && before <= 2 * calls)) || fail "woken $before times in 30 s, called $calls times"
+	# A call may take it more than one sleep to answer; an agent that polls would be far above this.
+	((calls <= 3 && before <= 3 + 3 * calls)) || fail "woken $before times in 30 s, called $calls times"
 }
 
 memory() {

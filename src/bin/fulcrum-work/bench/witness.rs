@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn who_is_known_to_be_bad_comes_before_who_happens_to_be_worse() {
-        let mut run = run_of("L3 missed", [0.0, 0.0]);
+        let mut run = run_of("F3 error", [0.0, 0.0]);
         let mut other = run.series[0].clone();
         (other.scheduler, other.median) = ("scx_x".to_string(), 1000.0);
         run.series.push(other);
