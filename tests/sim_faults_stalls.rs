@@ -131,14 +131,15 @@ fn fault_a04_a11_a29_pinned_and_free_share_alike() {
     );
 }
 
-/// A hog among tasks that keep every queue busy waits for its turn, no longer.
+/// A hog among tasks that keep every queue busy waits for its turn. Each of the
+/// 40 may come before it by its credit once: 480 ms in all, if they meet on one CPU.
 #[test]
 fn fault_a05_a06_busy_queues_starve_nobody() {
     let chain = vec![Step::RunExp(100 * US), Step::SleepExp(100 * US)];
     let groups = vec![repeat("message", 40, chain), Group::hogs("hog", 1)];
     let machine = setup("2", 2.0, groups).run();
     println!("the hog waits for {} ms at most", longest(&machine, 1) / MS);
-    assert!(longest(&machine, 1) < 300 * MS);
+    assert!(longest(&machine, 1) < (40 * 12 + 60) * MS);
 }
 
 /// CPU sets of a crowd are rewritten again and again.
