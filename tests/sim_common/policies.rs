@@ -115,7 +115,7 @@ fn mlfq(a: &Arithmetic) -> Result<(), String> {
         let mut before = None;
         for level in [0, 1, 2, 3, 3, 3] {
             holds("level after using up", task.level == level)?;
-            is("slice of the level", task.request, SLICE / 2 << level)?;
+            is("slice of the level", task.request, (SLICE / 2) << level)?;
             let due = (a.answer)(policy, &mut task, moment::AGAIN);
             let later = before.is_none_or(|(last, level)| due > last || task.level == level);
             holds("a lower level is due later", later)?;
