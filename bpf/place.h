@@ -2,7 +2,9 @@
 /*
  * place.h: the one door through which every task enters a queue.
  *
- * Invariant: nothing else inserts. Whatever the policy, a waker or the agent
+ * Invariant: nothing else inserts (what waits already may be moved on, by steal.h,
+ * rescue.h, balance.h and hotplug.h: the kernel lets it go only where it may run).
+ * Whatever the policy, a waker or the agent
  * wished, the task lands on a CPU that is online and that it may use: place()
  * corrects the wish and can't fail. Affinity, migration-disabled sections and
  * hotplug change under our hands and are normal states, never errors.

@@ -9,8 +9,9 @@
  * Invariant: fulcrum_steer() is the only way in which an agent changes anything
  * while we schedule. A command of another epoch than the last, or with a number
  * that is not higher than the last, changes nothing; testing and doing are one
- * step, for one command at a time. Whatever a command says is checked, so the
- * worst one costs a few migrations.
+ * step, for one command at a time. A hint is checked when it is acted on, so
+ * the worst one costs a few migrations; the ranges of knobs are the agent's to
+ * keep. One word is not fenced: knobs.watch, which only says what to count.
  *
  * An agent that has nothing to do sleeps. Hence no heartbeat that it would have
  * to wake up for: we call, now and then while tasks run, and it answers.

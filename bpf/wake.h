@@ -6,13 +6,15 @@
  * and is known to run too briefly for a wakeup elsewhere to be faster); an
  * idle CPU near the last one; with no idle CPU, the waker's if it says that it
  * will sleep; a CPU whose running task is due later; else the queue of the last
- * CPU. In the first and third case only if the task is owed CPU time.
+ * CPU. In the first and third case only if nobody waits there, if the queue
+ * has had its turn lately (PULL_BATCH), or if the task is owed CPU time.
  *
  * Invariant (no thrashing): a wakeup done by the task that runs on that same
  * CPU never interrupts it. The woken task runs next instead, if it is owed
  * CPU time and that place is free; the tick ends the waker's slice if it
- * doesn't sleep by itself. A wakeup from an interrupt, or from another CPU,
- * interrupts at once; there is no minimum run.
+ * doesn't sleep by itself. A wakeup from an interrupt interrupts at once, and so
+ * do the first few that a task makes on other CPUs between two ticks
+ * (WAKE_KICKS); there is no minimum run.
  */
 #ifndef FULCRUM_WAKE_H
 #define FULCRUM_WAKE_H
