@@ -4,10 +4,10 @@
  *
  * Invariant: nothing else inserts (what waits already may be moved on, by steal.h,
  * rescue.h, balance.h and hotplug.h: the kernel lets it go only where it may run).
- * Whatever the policy, a waker or the agent
- * wished, the task lands on a CPU that is online and that it may use: place()
- * corrects the wish and can't fail. Affinity, migration-disabled sections and
- * hotplug change under our hands and are normal states, never errors.
+ * Whatever the policy, a waker or the agent wished, the task lands on a CPU that is
+ * online and that it may use: place() corrects the wish and can't fail. Affinity,
+ * migration-disabled sections and hotplug change under our hands and are normal
+ * states, never errors.
  *
  * The local queue is the one of the CPU that the kernel chose for the task, so
  * place_local() has nothing to correct. It holds what must not move (per-CPU
