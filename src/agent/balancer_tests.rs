@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Rounds with made-up answers of the BPF program.
 
 use super::super::ledger::{Ack, Place};

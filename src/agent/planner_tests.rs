@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Plans on made-up machines of up to 1,024 CPUs, without a kernel.
 
 use proptest::prelude::*;

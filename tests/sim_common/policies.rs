@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What each policy answers when it is asked: a judge of the arithmetic alone.
 #![allow(dead_code)]
 
