@@ -326,10 +326,25 @@ fn what_cannot_be_shown_is_one_line_with_a_code() {
     let empty = folder.path().join("empty");
     fs::write(&empty, "\n").unwrap();
     let absent = folder.path().join("absent");
+    let other = folder.path().join("other");
+    fs::write(&other, "{}\n").unwrap();
+    // It would wait for a writer for ever, and the other has no end.
+    let pipe = folder.path().join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let endless = std::path::PathBuf::from("/dev/zero");
     for (flag, path, code) in [
         ("--replay", &odd, 2),
         ("--replay", &empty, 2),
         ("--replay", &absent, 2),
+        ("--replay", &other, 2),
+        ("--replay", &pipe, 2),
+        ("--replay", &endless, 2),
         ("--socket", &absent, 40),
     ] {
         let mut command = Command::new(PROGRAM);

@@ -10,6 +10,10 @@ use std::time::Duration;
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::stats::frame::Frame;
 
+/// Longest line that is read: a frame of 4,096 CPUs with all its tasks is a
+/// fraction of it, and a file without lines must not fill the memory.
+const LONGEST_LINE: u64 = 64 << 20;
+
 /// Longest pause between two frames: who recorded may have slept.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
@@ -37,6 +41,10 @@ impl Recording {
             );
             Failure::new(ExitCode::Usage, message)
         };
+        // Opening a pipe would wait for its writer, and a device may have no end.
+        if !path.metadata().map_err(unreadable)?.is_file() {
+            return Err(unreadable(io::Error::other("not a regular file")));
+        }
         let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
         let (starts, end) = lines(&mut file).map_err(unreadable)?;
         let mut recording = Self {
@@ -76,7 +84,12 @@ impl Recording {
             part.read_to_end(&mut line)
         });
         read.map_err(|error| self.wrong(at, &error.to_string()))?;
-        serde_json::from_slice(&line).map_err(|error| self.wrong(at, &error.to_string()))
+        let frame: Frame =
+            serde_json::from_slice(&line).map_err(|error| self.wrong(at, &error.to_string()))?;
+        if frame.schema == 0 {
+            return Err(self.wrong(at, "it does not say its schema, as every frame does"));
+        }
+        Ok(frame)
     }
 
     fn wrong(&self, at: usize, why: &str) -> Failure {
@@ -96,14 +109,19 @@ fn lines(file: &mut impl BufRead) -> io::Result<(Vec<u64>, u64)> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let length = file.read_until(b'\n', &mut line)?;
+        let mut part = file.by_ref().take(LONGEST_LINE);
+        let length = part.read_until(b'\n', &mut line)? as u64;
         if length == 0 {
             return Ok((starts, at));
+        }
+        if length == LONGEST_LINE {
+            let why = format!("line at byte {at} is longer than {LONGEST_LINE} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         if !line.trim_ascii().is_empty() {
             starts.push(at);
         }
-        at += length as u64;
+        at += length;
     }
 }
 
