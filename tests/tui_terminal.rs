@@ -208,6 +208,26 @@ fn signals_and_storms_of_sizes_give_the_terminal_back() {
     assert!(top.ended().0.success());
 }
 
+/// A key that comes together with a change of size was read only at the next key.
+#[test]
+fn a_key_beside_a_change_of_size_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut top = replaying(folder.path(), 3);
+    top.shows("recording 1/3");
+    let pid = i32::try_from(top.child.id()).unwrap();
+    for (view, width, sign) in [("2", 90, "OWED%"), ("3", 100, "PREEMPTED BY")] {
+        // SAFETY: the process is our child, not yet waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGSTOP) }, 0);
+        top.resize(width, 30);
+        top.press(view);
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGCONT) }, 0);
+        top.shows(sign);
+    }
+    top.press("q");
+    assert!(top.ended().0.success());
+}
+
 /// Time on a CPU in clock ticks, and times that it went to sleep.
 fn effort(pid: u32) -> (u64, u64) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
