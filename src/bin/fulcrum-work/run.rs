@@ -8,7 +8,9 @@
 
 mod actor;
 mod bell;
+mod calibration;
 mod cgroups;
+mod changes;
 mod compare;
 mod page;
 mod report;
@@ -131,7 +133,7 @@ fn machine(args: &RunArgs, scenario: &Scenario) -> Result<Vec<usize>> {
 fn play(stage: &Arc<Stage>, duration: u64) -> Result<()> {
     let signals = Signals::block();
     let actors = actor::cast(stage)?;
-    let helpers = source::start(stage)? + cgroups::start_changes(stage)?;
+    let helpers = source::start(stage)? + changes::start(stage)?;
     stage.await_ready(actors + helpers)?;
     // After the actors' threads were made: they would inherit it.
     cpus::become_observer();

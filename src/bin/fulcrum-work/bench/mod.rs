@@ -16,6 +16,7 @@ mod sched;
 mod stats;
 mod table;
 mod witness;
+mod words;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};

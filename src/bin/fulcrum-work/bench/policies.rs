@@ -6,7 +6,7 @@ use super::record::EEVDF;
 use super::repeats::{apart, tolerance};
 use super::result::{Outcome, Series};
 use super::rows::{self, Better, Figure, Kind};
-use super::table::{cell, with_unit};
+use super::words::{cell, with_unit};
 use anyhow::{Context, Result};
 use std::cmp::Ordering;
 use std::fmt::Write;

@@ -5,7 +5,7 @@
 use super::record::EEVDF;
 use super::result::{Outcome, Series};
 use super::rows::{self, Figure, Kind};
-use super::table::shown;
+use super::words::shown;
 use std::fmt::Write;
 
 /// How far two runs of the same may be apart: of a share in itself, of anything

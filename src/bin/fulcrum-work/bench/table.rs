@@ -6,12 +6,11 @@ use super::cost;
 use super::record::{Cost, EEVDF};
 use super::repeats::repeats;
 use super::result::{Document, Outcome, Series};
-use super::rows::{self, CASES, Case, Figure, Kind, Part, Target};
+use super::rows::{self, CASES, Case, Figure, Part, Target};
 use super::witness;
+use super::words::{OURS, cell, shown, with_unit};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-pub const OURS: &str = "fulcrum";
 
 const PREFACE: &str = "\
 # Benchmarks
@@ -40,39 +39,6 @@ const WITNESSES: &str = "\
 A row at which nobody does badly would show nothing. For each target, a scheduler that misses it: one that is known to be bad at
 it where that one was measured, else the worst. Ratios are to EEVDF, whose own is 1.
 ";
-
-/// Three digits that mean something.
-pub fn shown(value: f64) -> String {
-    match value.abs() {
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        v if v >= 1.0 || v == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
-    }
-}
-
-pub fn with_unit(value: f64, unit: &str) -> String {
-    match unit {
-        "" => shown(value),
-        unit => format!("{} {unit}", shown(value)),
-    }
-}
-
-/// A scheduler's cell: its value, and its ratio where one says something.
-pub fn cell(figure: &Figure, series: Option<&Series>) -> String {
-    let Some(series) = series else {
-        return "failed".to_string();
-    };
-    let value = with_unit(series.median, figure.unit);
-    let several = series.values.len() > 1;
-    let ratio = series.ratio.zip(series.ratio_spread);
-    match ratio.filter(|_| figure.kind != Kind::Share) {
-        Some((ratio, spread)) if several => format!("{value}, {ratio:.3} x ± {spread:.3}"),
-        Some((ratio, _)) => format!("{value}, {ratio:.3} x"),
-        None if several => format!("{value} ± {}", shown(series.spread)),
-        None => value,
-    }
-}
 
 /// Targets: number, ours, EEVDF's, met or missed.
 fn targets(run: &Outcome) -> String {
@@ -340,11 +306,5 @@ mod tests {
         let line = "| T1 trip | met: 0.871 x, ≤ 0.90 x | **missed**: 1.000 x, ≤ 0.90 x |";
         assert!(text.contains(line), "{text}");
         assert!(text.ends_with("| met | 1 of 1 | 0 of 1 |\n"), "{text}");
-    }
-
-    #[test]
-    fn digits_fit_the_value() {
-        let all: Vec<String> = [0.0, 0.00084, 0.25, 1.0, 38.46, 12543.2].map(shown).into();
-        assert_eq!(all, ["0.00", "0.0008", "0.2500", "1.00", "38.5", "12543"]);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::result::{Outcome, Series};
 use super::rows::{CASES, Figure, Part, Target};
-use super::table::{OURS, cell};
+use super::words::{OURS, cell};
 use std::fmt::Write;
 
 /// Somebody who misses a target.

@@ -5,13 +5,11 @@
 //! root: so threads of one process can be in different ones. What a run that
 //! was killed left behind is removed by the next.
 
-use super::stage::Stage;
 use crate::clock;
 use anyhow::{Context, Result, ensure};
-use scx_fulcrum::sim::workload::{Cgroup, Changed};
+use scx_fulcrum::sim::workload::Cgroup;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const PREFIX: &str = "fulcrum-run.";
@@ -121,61 +119,21 @@ impl Tree {
         self.nodes.iter().rev().try_for_each(|path| remove(path))
     }
 
-    fn change(&self, stage: &Stage, what: &Changed) -> Result<()> {
-        let set = |number: usize, file: &str, value: u32| match self.nodes.get(number) {
+    /// Sets a control file of a cgroup; without that cgroup nothing happens.
+    pub fn set(&self, number: usize, file: &str, value: u32) -> Result<()> {
+        match self.nodes.get(number) {
             Some(path) => write(&path.join(file), &value.to_string()),
             None => Ok(()),
+        }
+    }
+
+    /// Removes a cgroup and makes it again.
+    pub fn remake(&self, number: usize) -> Result<()> {
+        let Some(path) = self.nodes.get(number) else {
+            return Ok(());
         };
-        match what {
-            Changed::Weight { cgroup, weight } => set(*cgroup, "cpu.weight", *weight),
-            Changed::Idle { cgroup, idle } => set(*cgroup, "cpu.idle", u32::from(*idle)),
-            Changed::Remade { cgroup } => self.nodes.get(*cgroup).map_or(Ok(()), |path| {
-                remove(path)?;
-                fs::create_dir(path).with_context(|| format!("creating {}", path.display()))?;
-                write(&path.join("cgroup.type"), "threaded")
-            }),
-            Changed::Move { groups, to } => {
-                for thread in stage.threads(groups) {
-                    // It may have ended meanwhile.
-                    let _ = self.admit(thread, *to);
-                }
-                Ok(())
-            }
-        }
+        remove(path)?;
+        fs::create_dir(path).with_context(|| format!("creating {}", path.display()))?;
+        write(&path.join("cgroup.type"), "threaded")
     }
-}
-
-/// Starts the thread that carries out the file's changes, if there are any;
-/// how many threads.
-pub fn start_changes(stage: &Arc<Stage>) -> Result<usize> {
-    if stage.changes.is_empty() {
-        return Ok(0);
-    }
-    let own = Arc::clone(stage);
-    stage.spawn(move || {
-        if let Err(error) = carry_out(&own) {
-            own.fail(format!("{error:#}"));
-        }
-    })?;
-    Ok(1)
-}
-
-fn carry_out(stage: &Stage) -> Result<()> {
-    crate::cpus::become_observer();
-    stage.is_ready();
-    let start = stage.await_open();
-    for change in &stage.changes {
-        let at = start + change.at;
-        if at >= stage.end() {
-            break;
-        }
-        clock::sleep_until(at);
-        if stage.over() {
-            break;
-        }
-        if let Some(tree) = &stage.tree {
-            tree.change(stage, &change.what)?;
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! docs/calibration.md as `compare` writes it.
 
-use super::compare::{Calibration, ENOUGH, FACTOR, Group, Reason, SHARE_BOUND, reason};
+use super::calibration::{Calibration, ENOUGH, FACTOR, Group, Reason, SHARE_BOUND, reason};
 use std::fmt::Write;
 
 /// The page.
