@@ -69,6 +69,9 @@ struct fulcrum_stats {
 	u64 hints_refused;	/* ... that no task there could follow: affinity */
 	u64 hints_expired;	/* ... that came too late, or were no longer needed */
 	u64 hints_fenced;	/* ... by an agent that sits no longer */
+	u64 contexts_made;	/* contexts of tasks, made */
+	u64 contexts_ended;	/* ... and ended, as their tasks did */
+	u64 queue_strays;	/* tasks seen in a queue that should not be in one */
 };
 
 /* What the tasks of one cgroup did on one CPU since its last tick. */
@@ -123,7 +126,6 @@ struct cpu_state {
 	u64 exit_moves;		/* the owner's: what exiting tasks moved vclock by, in all */
 	u32 kicks_made;		/* interruptions by the running task since it started or the last tick */
 	u32 hinted;		/* the agent has left a hint (struct balance_cpu) */
-	u64 pad4[3];
 	struct group_pending pending[FULCRUM_GROUP_PENDING];
 };
 
@@ -240,7 +242,8 @@ struct balance_cpu {
 	u32 moved;		/* tasks that it moved */
 	u32 refused;		/* it stood, but none could */
 	u32 looks;		/* at tasks of a queue, in this call */
-	u32 pad2[6];
+	u32 crowded;		/* the owner's: ticks since seat_seen with a task waiting */
+	u32 pad2[5];
 };
 
 enum agent_command_kind {
@@ -306,7 +309,7 @@ struct wait_reports {
 	struct wait_report last[FULCRUM_WAIT_REPORTS];
 };
 
-_Static_assert(sizeof(struct fulcrum_stats) == 35 * 8, "fulcrum_stats");
+_Static_assert(sizeof(struct fulcrum_stats) == 38 * 8, "fulcrum_stats");
 _Static_assert(sizeof(struct cpu_state) == 64 + 64 + 320 + 256, "cpu_state");
 _Static_assert(sizeof(struct domain_state) == 64, "domain_state");
 _Static_assert(sizeof(struct group_state) == 128, "group_state");

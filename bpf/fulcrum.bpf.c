@@ -88,6 +88,7 @@ s32 STRUCT_OP(fulcrum_init_task, struct task_struct *p, struct scx_init_task_arg
 	if (!t)
 		return 0;
 	task_created(p, t);
+	stat_inc(contexts_made);
 	if (kfield_exists(args->cgroup))
 		task_regroup(p, t, args->cgroup);
 	return 0;
@@ -216,8 +217,10 @@ void STRUCT_OP(fulcrum_exit_task, struct task_struct *p, struct scx_exit_task_ar
 {
 	struct task_ctx *t = task_ctx(p);
 
-	if (t)
-		task_event(p, t, EV_EXIT);
+	if (!t)
+		return;
+	task_event(p, t, EV_EXIT);
+	stat_inc(contexts_ended);
 }
 
 void STRUCT_OP(fulcrum_dump, struct scx_dump_ctx *dctx)

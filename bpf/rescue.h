@@ -7,6 +7,9 @@
  * and it is a stall: what depends on the light task stops, and the kernel's
  * watchdog ejects us after 30 s.
  *
+ * On the way each task looked at must count as queued: one that does not is a
+ * leak, and told.
+ *
  * Invariant: a task that has waited in a queue for RESCUE_AGE runs at the next
  * slice's end there or soon after, whatever its deadline. Its time is charged
  * as ever; at most one tick in RESCUE_EVERY goes to it, a fraction of a
@@ -47,6 +50,8 @@ __noinline bool rescue_one(s32 cpu, u64 now)
 		if (++looks > RESCUE_LOOKS)
 			break;
 		t = bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+		if (t && t->state != TASK_QUEUED)
+			stat_inc(queue_strays);
 		if (!rescue_waits_too_long(t, now))
 			continue;
 		since = t->waiting_since;

@@ -14,7 +14,8 @@
  * keep. One word is not fenced: knobs.watch, which only says what to count.
  *
  * An agent that has nothing to do sleeps. Hence no heartbeat that it would have
- * to wake up for: we call, now and then while tasks run, and it answers.
+ * to wake up for: we call, now and then while tasks wait for CPUs, and it answers.
+ * A machine on which nobody waits needs no agent, and does not wake it.
  */
 #ifndef FULCRUM_SEAT_H
 #define FULCRUM_SEAT_H
@@ -26,6 +27,8 @@
 #define SEAT_CALL_AGAIN		(1000 * NSEC_PER_MSEC)
 /* So long without a call, and one is made to see whether the agent lives, ns. */
 #define SEAT_CALL_EVERY		(10000 * NSEC_PER_MSEC)
+/* ... by a CPU where, in that time, somebody waited at more ticks than that. */
+#define SEAT_CROWDED		64
 #define SEAT_LOCK_TRIES		16
 
 /* In a map of its own, so that `status` finds it without the agent. */
@@ -62,13 +65,19 @@ static __always_inline void seat_call(u64 now)
 static __always_inline void seat_tick(struct balance_cpu *b)
 {
 	u64 now = kf_now();
+	bool wanted;
 
+	if (READ_HINT(b->waiting))
+		b->crowded++;
 	/* Our clock and the seat's may differ: this only says when to look closely. */
 	if ((s64)(now - b->seat_seen) < (s64)SEAT_CALL_EVERY)
 		return;
 	b->seat_seen = now;
+	/* The first call of all shows that it can be heard. */
+	wanted = b->crowded > SEAT_CROWDED || !READ_HINT(seat.calls);
+	b->crowded = 0;
 	now = bpf_ktime_get_ns();
-	if ((s64)(now - READ_HINT(seat.called_at)) >= (s64)SEAT_CALL_EVERY)
+	if (wanted && (s64)(now - READ_HINT(seat.called_at)) >= (s64)SEAT_CALL_EVERY)
 		seat_call(now);
 }
 

@@ -61,6 +61,8 @@ killed! {
     no_preemption_at_wakeup
     left_behind_a_real_time_task
     nobody_rescued
+    queued_counts_as_blocked
+    ends_not_counted
     parents_weight_ignored
     inverted_cgroup_weight
     cgroup_move_not_followed

@@ -201,6 +201,29 @@ impl Machine {
         }
     }
 
+    /// What the scheduler counts of its tasks is what there is.
+    fn check_leaks(&mut self) {
+        // Another scheduler than ours counts nothing.
+        if self.variant.raw().balance.is_null() {
+            return;
+        }
+        let (mut contexts, mut strays) = (0, 0);
+        for cpu in 0..self.cfg.topology.cpus {
+            let stats = self.cpu_state(cpu).stats;
+            contexts += stats.contexts_made as i64 - stats.contexts_ended as i64;
+            strays += stats.queue_strays;
+        }
+        let live = |state| !matches!(state, State::New | State::Dead);
+        let tasks = self.tasks.iter().filter(|(_, task)| live(task.state));
+        let tasks = tasks.count() as i64;
+        let no_memory = self.cfg.storage_fails_one_in > 0;
+        if contexts > tasks || (contexts < tasks && !no_memory) || strays > 0 {
+            self.violate(format!(
+                "{contexts} contexts for {tasks} tasks; {strays} strays in queues"
+            ));
+        }
+    }
+
     /// The checks at the end of a run: the scheduler's own error counters, and
     /// the longest wait that is still going on.
     pub fn finish(&mut self) {
@@ -219,6 +242,7 @@ impl Machine {
                 state.lifecycle_event
             ));
         }
+        self.check_leaks();
         for task in 0..self.tasks.len() {
             self.check_passed_over(task);
             let now = self.now;

@@ -118,6 +118,12 @@ counters! {
     hints_expired,
     /// Hints of an agent that another one had replaced.
     hints_fenced,
+    /// Contexts of tasks made.
+    contexts_made,
+    /// Contexts that ended with their tasks.
+    contexts_ended,
+    /// Tasks seen in a CPU's queue that should not be in one; not 0 is a bug.
+    queue_strays,
 }
 
 /// The counters at one moment.

@@ -174,6 +174,18 @@ pub const MUTANTS: &[Mutant] = &[
         replace: "\tif (true)\n",
     },
     Mutant {
+        name: "queued_counts_as_blocked",
+        file: "task.h",
+        find: "\tcase EV_QUEUED:\t\treturn TASK_QUEUED;\n",
+        replace: "\tcase EV_QUEUED:\t\treturn TASK_BLOCKED;\n",
+    },
+    Mutant {
+        name: "ends_not_counted",
+        file: "fulcrum.bpf.c",
+        find: "\tstat_inc(contexts_ended);\n",
+        replace: "\t;\n",
+    },
+    Mutant {
         name: "parents_weight_ignored",
         file: "cgroup_solve.h",
         find: "\t\tfactor = factor * (content * (GROUP_ONE / GROUP_LOAD_ONE) / up->weight) / GROUP_ONE;\n",
