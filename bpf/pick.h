@@ -186,6 +186,16 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 		pick_idle(cpu);
 }
 
+/*
+ * Nobody waits, so the running task goes on unasked. But V has gone on with it,
+ * and left its deadline behind: who wakes would seem to be due later.
+ */
+static __always_inline void pick_lone(s32 cpu, struct task_ctx *t)
+{
+	task_request(t, ASK_USED_UP);
+	WRITE_HINT(cpu_state(cpu)->curr_deadline, t->deadline);
+}
+
 /* From the tick: is the running task's time up although its slice is not? */
 static __always_inline bool pick_wants_tick_end(struct task_ctx *t, s32 cpu)
 {
@@ -219,6 +229,8 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	if (pick_wants_tick_end(t, cpu)) {
 		stat_inc(tick_ends);
 		kf_set_slice(p, 0);
+	} else if (task_request_used_up(t)) {
+		pick_lone(cpu, t);
 	}
 }
 
