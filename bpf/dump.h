@@ -71,8 +71,8 @@ static __always_inline void dump_decisions(s32 cpu)
 			break;
 		d = &m->ring[(m->decided - 1 - i) & (FULCRUM_DECISIONS - 1)];
 		dump_line("fulcrum: %lldus ago: pid=%d way=%d from=%d waited=%uus lag=%dus",
-			  dump_us(d->time, now), d->pid, d->from_way >> 16,
-			  d->from_way & 0xffff, d->wait, d->lag);
+			  dump_us(d->time, now), d->pid, d->way,
+			  d->from, d->wait, d->lag);
 	}
 }
 

@@ -26,28 +26,20 @@ struct group_waits {
 
 struct group_waits group_waits[FULCRUM_MAX_GROUPS];
 
+/* The highest bit that is set in 1 to 15, two bits for each. */
+#define HIST_NIBBLE_LOGS	0xffffaa50
+
 /* The number of the highest bit that is set in @x, which is below 2^18 and not 0. */
 static __always_inline u32 hist_log2(u32 x)
 {
 	u32 log = 0;
 
-	if (x >> 16) {
-		log = 16;
-		x >>= 16;
-	}
-	if (x >> 8) {
-		log += 8;
-		x >>= 8;
-	}
-	if (x >> 4) {
+	/* Few waits take a second round, which is one of 262 us. */
+	while (x >> 4) {
 		log += 4;
 		x >>= 4;
 	}
-	if (x >> 2) {
-		log += 2;
-		x >>= 2;
-	}
-	return log + (x >> 1);
+	return log + (HIST_NIBBLE_LOGS >> (2 * x) & 3);
 }
 
 /* @wait in units of 1,024 ns, of which each bound is a multiple. */

@@ -44,10 +44,14 @@ static __always_inline void inspect_task(struct task_struct *p, struct task_ctx 
 					 struct task_view *view)
 {
 	u64 since = t->waiting_since, now = kf_now();
+	u64 clock = queue_clock(t->clock_cpu), v = t->vruntime;
 
+	/* Of one that sleeps, what it would be owed if it woke now. */
+	if (t->state == TASK_BLOCKED)
+		v = task_wake_vruntime(t, t->clock_cpu, clock);
 	view->group = t->group ? group_state(t->group)->id : 0;
 	view->inv = t->weight.inv;
-	view->lag = queue_clock(t->clock_cpu) - t->vruntime;
+	view->lag = clock - v;
 	view->burst = t->burst_estimate;
 	view->request = t->request;
 	view->waits = since && (s64)(now - since) > 0 ? now - since : 0;

@@ -27,21 +27,26 @@ static __always_inline u64 life_wait_ends(struct task_ctx *t, struct cpu_state *
 {
 	u64 now = kf_now();
 	s64 waited = now - t->waiting_since;
+	u32 units;
 
-	t->last_wait = 0;
-	if (!t->waiting_since)
-		return now;		/* the kernel placed it by itself */
+	if (!t->waiting_since) {
+		t->last_wait = 0;	/* the kernel placed it by itself */
+		return now;
+	}
 	t->waiting_since = 0;
 	if (waited < 0)			/* the clocks of two CPUs */
 		waited = 0;
 	group_account(t->group, t->own.weight, waited, 0);
-	t->last_wait = waited >> 10;
-	if (t->last_wait > t->max_wait)
-		t->max_wait = t->last_wait;
+	units = waited >> 10;
+	t->last_wait = units;
 	c->stats.waits++;
 	c->stats.wait_ns += waited;
-	if ((u64)waited > c->stats.wait_max_ns)
-		c->stats.wait_max_ns = waited;
+	/* The machine's longest wait was the longest of some task. */
+	if (units >= t->max_wait) {
+		t->max_wait = units;
+		if ((u64)waited > c->stats.wait_max_ns)
+			c->stats.wait_max_ns = waited;
+	}
 	return now;
 }
 
@@ -116,8 +121,10 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 
 	m = per_cpu_here(&memories);
 	if (m) {
-		hist_wait(m, t->group, t->last_wait, t->woke);
-		recorder_note(m, now, p->pid, t->way, from, clock - t->vruntime, t->last_wait);
+		u32 wait = t->last_wait;
+
+		hist_wait(m, t->group, wait, t->woke);
+		recorder_note(m, now, p->pid, t->way, from, clock - t->vruntime, wait);
 	}
 	t->woke = 0;
 	unmark_idle(cpu);
@@ -160,8 +167,9 @@ static __always_inline void life_stopping(struct task_struct *p, struct task_ctx
 	if (runnable) {
 		life_waits(t);
 		t->preempted_by = c->preemptor;
-		c->preemptor = 0;
 	}
+	/* Also of one that slept before it could be interrupted: the next was not. */
+	c->preemptor = 0;
 }
 
 /*

@@ -32,7 +32,8 @@ struct decision {
 	u32 pid;
 	s32 lag;		/* what it was owed, in virtual time, unit: 1,024 ns */
 	u32 wait;		/* unit: 1,024 ns */
-	u32 from_way;		/* the CPU whose queue it was in; from bit 16 on, task_way */
+	u16 from;		/* the CPU whose queue it was in */
+	u16 way;		/* enum task_way */
 };
 
 /* What a CPU remembers: one value, so that one lookup a switch will do. */
@@ -56,7 +57,8 @@ static __always_inline void recorder_note(struct memory *m, u64 now, u32 pid, u3
 	d->pid = pid;
 	d->lag = lag >> 10;
 	d->wait = wait;
-	d->from_way = (u16)from | way << 16;
+	d->from = from;
+	d->way = way;
 }
 
 #endif /* FULCRUM_RECORDER_H */

@@ -136,6 +136,12 @@ impl Failure {
         Self { code, message }
     }
 
+    /// Standard output can't be written.
+    pub fn unwritten(error: &std::io::Error) -> Self {
+        let message = format!("standard output: {error}: is the disk full?");
+        Self::new(ExitCode::Unexpected, message)
+    }
+
     /// Waiting for signals and events failed.
     pub fn sleepless(error: std::io::Error) -> Self {
         let message = format!("waiting failed ({error}): report this with the kernel's version");

@@ -101,10 +101,7 @@ fn written(result: io::Result<()>) -> Outcome<ExitCode> {
     match result {
         Ok(()) => Ok(ExitCode::Ok),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::Ok),
-        Err(error) => {
-            let message = format!("standard output: {error}: is the disk full?");
-            Err(Failure::new(ExitCode::Unexpected, message))
-        }
+        Err(error) => Err(Failure::unwritten(&error)),
     }
 }
 

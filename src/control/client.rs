@@ -62,10 +62,7 @@ fn lines(state: &State) -> String {
 /// Whoever closed the pipe has read enough.
 pub(super) fn printed(out: &mut impl Write, text: &str) -> Outcome<()> {
     match out.write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let message = format!("standard output: {error}: is the disk full?");
-            Err(Failure::new(ExitCode::Unexpected, message))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::unwritten(&error)),
         _ => Ok(()),
     }
 }

@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::door::{Access, Door};
 use super::explain;
 use crate::stats::frame::{Frame, SCHEMA};
-use crate::stats::observer::{NAMES, Observer, Sections, Source};
+use crate::stats::observer::{Observer, Sections, Source};
 
 /// Clients at a time; one more is sent away.
 const CLIENTS: usize = 128;
@@ -37,24 +37,40 @@ pub struct Streams {
     watching: bool,
 }
 
-/// Makes the frames of all who want so many a second.
+/// The longest that one who subscribes waits for the first frame.
+const FIRST: Duration = Duration::from_millis(200);
+
+/// How many frames a second, and what is in them.
+type Figures = (f64, Sections);
+
+/// Makes the frames of all who want the same.
 #[derive(Debug)]
 struct Ticker {
-    hz: f64,
+    figures: Figures,
     due: Instant,
     observer: Observer,
 }
 
 impl Ticker {
+    fn new(figures: Figures, observer: Observer) -> Self {
+        let mut ticker = Self {
+            figures,
+            due: Instant::now(),
+            observer,
+        };
+        ticker.due += ticker.interval().min(FIRST);
+        ticker
+    }
+
     fn interval(&self) -> Duration {
-        Duration::from_secs_f64(1.0 / self.hz)
+        Duration::from_secs_f64(1.0 / self.figures.0)
     }
 }
 
 #[derive(Debug)]
 struct Client {
     connection: Connection,
-    figures: Option<(f64, Sections)>,
+    figures: Option<Figures>,
     /// The next event to send.
     events: Option<u64>,
     seq: u64,
@@ -104,11 +120,9 @@ impl Streams {
         self.tell(source);
         self.clients
             .retain_mut(|client| client.connection.send() && !client.connection.done());
-        let wanted = |hz| {
-            let mut rates = self.clients.iter().filter_map(|client| client.figures);
-            rates.any(|(rate, _)| rate == hz)
-        };
-        self.tickers.retain(|ticker| wanted(ticker.hz));
+        let clients = &self.clients;
+        let wanted = |figures| clients.iter().any(|client| client.figures == Some(figures));
+        self.tickers.retain(|ticker| wanted(ticker.figures));
         self.watch(source);
     }
 
@@ -160,7 +174,7 @@ impl Streams {
 
     fn answer(&mut self, at: usize, ask: Ask, source: &mut dyn Source) -> Value {
         match ask {
-            Ask::Figures(hz, sections) => self.subscribe(at, hz, sections, source),
+            Ask::Figures(hz, sections) => self.subscribe(at, (hz, sections), source),
             Ask::Events => {
                 if let Some(client) = self.clients.get_mut(at) {
                     client.events = Some(source.reports().events.next());
@@ -186,29 +200,23 @@ impl Streams {
         }
     }
 
-    fn subscribe(
-        &mut self,
-        at: usize,
-        hz: f64,
-        sections: Sections,
-        source: &mut dyn Source,
-    ) -> Value {
+    fn subscribe(&mut self, at: usize, figures: Figures, source: &mut dyn Source) -> Value {
+        let mut before = None;
         if let Some(client) = self.clients.get_mut(at) {
-            client.figures = Some((hz, sections));
+            before = client.figures.replace(figures);
             (client.seq, client.dropped) = (0, 0);
         }
         self.watch(source);
-        if !self.tickers.iter().any(|ticker| ticker.hz == hz) {
-            let mut ticker = Ticker {
-                hz,
-                due: Instant::now(),
-                observer: Observer::from_now(source, sections.groups),
-            };
-            ticker.due += ticker.interval();
-            self.tickers.push(ticker);
+        let (hz, sections) = figures;
+        let ticker = |figures| self.tickers.iter().find(|one| one.figures == figures);
+        if ticker(figures).is_none() {
+            let mut observer = Observer::from_now(source, sections.groups);
+            if let Some(ticker) = before.and_then(ticker) {
+                observer.goes_on_after(&ticker.observer);
+            }
+            self.tickers.push(Ticker::new(figures, observer));
         }
-        let names: Vec<_> = NAMES.iter().filter(|name| sections.has(name)).collect();
-        json!({"subscribed": "figures", "schema": SCHEMA, "hz": hz, "sections": names})
+        json!({"subscribed": "figures", "schema": SCHEMA, "hz": hz, "sections": sections.names()})
     }
 
     /// Frames for those whose time it is.
@@ -216,29 +224,22 @@ impl Streams {
         let now = Instant::now();
         let clients = self.clients.len() as u32;
         for ticker in self.tickers.iter_mut().filter(|ticker| ticker.due <= now) {
+            let late = now - ticker.due;
             // A late frame is not made up for.
             while ticker.due <= now {
                 ticker.due += ticker.interval();
             }
-            let members = || {
-                let rates = self.clients.iter().filter_map(|client| client.figures);
-                rates.filter(|(hz, _)| *hz == ticker.hz)
-            };
-            let wanted = members().fold(Sections::default(), |all, (_, own)| all.or(own));
-            if members().next().is_none() {
+            let wants = |client: &&mut Client| client.figures == Some(ticker.figures);
+            let mut members = self.clients.iter_mut().filter(wants).peekable();
+            if members.peek().is_none() {
                 continue;
             }
-            let mut frame = ticker.observer.frame(source, wanted);
+            let (_, sections) = ticker.figures;
+            let mut frame = ticker.observer.frame(source, sections);
             frame.health.clients = clients;
-            let mut lines = Lines::new(frame);
-            for client in &mut self.clients {
-                if let Some((hz, sections)) = client.figures
-                    && hz == ticker.hz
-                    && let Some(line) = lines.of(sections)
-                {
-                    client.frame(line);
-                }
-            }
+            frame.health.late_ms = late.as_millis() as u64;
+            let line = Line::of(&frame);
+            members.for_each(|client| client.frame(&line));
         }
     }
 
@@ -293,29 +294,6 @@ impl Client {
             self.connection.push(line.as_bytes());
             self.dropped = 0;
         }
-    }
-}
-
-/// One frame as text, for each choice of sections once.
-struct Lines {
-    frame: Frame,
-    made: Vec<(Sections, Line)>,
-}
-
-impl Lines {
-    const fn new(frame: Frame) -> Self {
-        let made = Vec::new();
-        Self { frame, made }
-    }
-
-    fn of(&mut self, sections: Sections) -> Option<&Line> {
-        if !self.made.iter().any(|(other, _)| *other == sections) {
-            let line = Line::of(&sections.of(&self.frame));
-            self.made.push((sections, line));
-        }
-        let mut made = self.made.iter();
-        made.find(|(other, _)| *other == sections)
-            .map(|(_, line)| line)
     }
 }
 

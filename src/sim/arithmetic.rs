@@ -1,4 +1,5 @@
-//! The scheduler's pure arithmetic and its policies, for tests of them alone.
+//! The scheduler's pure arithmetic, its policies and its histograms, for tests
+//! of them alone.
 
 /// `struct weight`.
 #[repr(C)]
@@ -62,4 +63,5 @@ pub struct Arithmetic {
     pub answer: extern "C" fn(u32, &mut Ask, u32) -> u64,
     pub preempts: extern "C" fn(u32, &Contest) -> bool,
     pub gives_way: extern "C" fn(u32, u64, u64) -> bool,
+    pub hist_bucket: extern "C" fn(u32) -> u32,
 }

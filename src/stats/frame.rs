@@ -16,7 +16,7 @@ use super::metrics::Metrics;
 /// Counts changes of the frame that a reader has to know of. A field that is
 /// added is none: readers skip what they don't know, and what a frame lacks
 /// reads as 0 or empty.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 figures! {
     Scheduler, "scheduler", "The scheduler that runs, and how it is set";
@@ -96,14 +96,14 @@ figures! {
     cpu: u32, Gauge, "", "CPU that it runs or waits on, or last ran on";
     cpus_allowed: u32, Gauge, "", "CPUs that it may use";
     state: String, Text, "", "running, queued or blocked";
-    lag_us: f64, Gauge, "us", "CPU time that it is owed; below 0: that it had too much";
+    lag_us: f64, Gauge, "us", "CPU time that it is owed, or would be if it woke now; below 0: that it had too much";
     burst_us: f64, Gauge, "us", "CPU time that it usually uses between two sleeps";
     request_us: f64, Gauge, "us", "CPU time left of what it asked for";
     waits_since_us: f64, Gauge, "us", "How long it has waited now; 0: it does not";
     last_wait_us: f64, Gauge, "us", "Its last wait until it ran";
     max_wait_us: f64, Gauge, "us", "Its longest wait since it came to the scheduler";
     woken_by: u32, Label, "", "Task that ran where it was last woken: its waker, unless an interrupt was; 0: nobody's";
-    preempted_by: u32, Label, "", "Task that took the CPU from it last; 0: none seen";
+    preempted_by: u32, Label, "", "Task that woke and took the CPU when this one last lost it; 0: its slice was over";
 }
 
 figures! {
@@ -118,7 +118,7 @@ figures! {
 
 figures! {
     Health, "health", "What to know before trusting the rest";
-    heartbeat_age_ms: u64, Gauge, "ms", "Since the agent last went round its loop with a look at the scheduler";
+    late_ms: u64, Gauge, "ms", "How late the agent came to make this frame, for want of a CPU or for other work";
     agent_wakeups: f64, Gauge, "1/s", "Times the agent woke";
     agent_cpu_pct: f64, Gauge, "%", "Share of one CPU that the agent used";
     agent_rss_kib: u64, Gauge, "KiB", "Memory of the agent";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Histograms of waits as the BPF program counts them (`bpf/hist.h`): 16
 //! buckets of 1,024 ns, then 8 to an octave, so that a bucket's width is at
-//! most an eighth of what is in it. The last one holds all from 3.8 s on.
+//! most an eighth of what is in it. The last one holds all from 4.0 s on.
 
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,28 @@ fn end_us(below_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::variants::Variant;
+
+    #[test]
+    fn the_program_counts_a_wait_in_the_bucket_that_is_said_to_hold_it() {
+        let variant = Variant::lease();
+        let bucket = variant.arithmetic().hist_bucket;
+        let fits = |wait: u32| {
+            let index = bucket(wait) as usize;
+            let ns = u64::from(wait) << LINEAR_BITS;
+            let begins = index.checked_sub(1).map_or(0, below_ns);
+            assert!(index < BUCKETS, "{wait}");
+            assert!(begins <= ns && ns < below_ns(index), "{wait}: {index}");
+        };
+        (0..1 << 17).for_each(fits);
+        for bit in 17..32 {
+            for eighth in 0..8 {
+                let edge = (8 + eighth) << (bit - 3);
+                (edge - 2..=edge + 2).for_each(fits);
+            }
+        }
+        fits(u32::MAX);
+    }
 
     #[test]
     fn buckets_follow_one_another_and_are_narrow() {

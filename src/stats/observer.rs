@@ -98,6 +98,12 @@ impl Sections {
         Ok(sections)
     }
 
+    /// Their names, with those that are always there.
+    pub fn names(self) -> Vec<&'static str> {
+        let names = NAMES.iter().copied();
+        names.filter(|name| self.has(name)).collect()
+    }
+
     /// Whether the section called `name` is among them.
     pub fn has(self, name: &str) -> bool {
         match name {
@@ -107,42 +113,6 @@ impl Sections {
             "tasks" => self.tasks,
             "decisions" => self.decisions,
             _ => true,
-        }
-    }
-
-    /// What is in either.
-    pub const fn or(self, other: Self) -> Self {
-        Self {
-            waits: self.waits || other.waits,
-            cpus: self.cpus || other.cpus,
-            groups: self.groups || other.groups,
-            tasks: self.tasks || other.tasks,
-            decisions: self.decisions || other.decisions,
-        }
-    }
-
-    /// `frame` with these sections only.
-    pub fn of(self, frame: &Frame) -> Frame {
-        fn part<T: Clone>(wanted: bool, all: &[T]) -> Vec<T> {
-            if wanted { all.to_vec() } else { Vec::new() }
-        }
-        Frame {
-            schema: frame.schema,
-            seq: frame.seq,
-            time_ms: frame.time_ms,
-            interval_ms: frame.interval_ms,
-            scheduler: frame.scheduler.clone(),
-            totals: frame.totals.clone(),
-            waits: if self.waits {
-                frame.waits.clone()
-            } else {
-                Default::default()
-            },
-            cpus: part(self.cpus, &frame.cpus),
-            groups: part(self.groups, &frame.groups),
-            tasks: part(self.tasks, &frame.tasks),
-            decisions: part(self.decisions, &frame.decisions),
-            health: frame.health.clone(),
         }
     }
 }
@@ -168,6 +138,11 @@ impl Observer {
             cpu_time: used().0,
             ..Self::default()
         }
+    }
+
+    /// No decision that `before` has not shown is left out.
+    pub const fn goes_on_after(&mut self, before: &Self) {
+        self.decisions = before.decisions;
     }
 
     /// A frame of the time since the last one, or since the start of the
@@ -238,7 +213,7 @@ impl Observer {
         let spent = cpu_time.saturating_sub(self.cpu_time).as_secs_f64();
         self.cpu_time = cpu_time;
         Health {
-            heartbeat_age_ms: 0,
+            late_ms: 0,
             agent_wakeups: rate(reports.wakeups.saturating_sub(self.wakeups) as f64),
             agent_cpu_pct: rate(100.0 * spent),
             agent_rss_kib: rss_kib,
@@ -348,11 +323,6 @@ mod tests {
         );
         let all: Vec<_> = NAMES.iter().map(|name| (*name).to_string()).collect();
         assert_eq!(Sections::named(&all), Ok(Sections::ALL));
-        let frame = crate::stats::sample::frames(1).remove(0);
-        let part = cpus.of(&frame);
-        assert!(part.tasks.is_empty() && part.cpus == frame.cpus);
-        assert_eq!(Sections::ALL.of(&frame), frame);
-        assert_eq!(cpus.or(Sections::ALL), Sections::ALL);
     }
 
     #[test]

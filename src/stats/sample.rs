@@ -298,7 +298,7 @@ fn decisions(seq: u64, time_ms: u64) -> Vec<Decision> {
 
 fn health(seq: u64) -> Health {
     Health {
-        heartbeat_age_ms: dice(seq, 400, 90),
+        late_ms: dice(seq, 400, 9),
         agent_wakeups: 1.0,
         agent_cpu_pct: 0.25,
         agent_rss_kib: 21_504,

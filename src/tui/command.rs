@@ -12,15 +12,16 @@ use clap::Args;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::live::{ON_THE_WAY, Outbox, follow, subscribe};
+use super::live::{Asked, ON_THE_WAY, Outbox, follow};
 use super::look::Look;
 use super::model::{Feed, Model, View};
 use super::player::{Live, Player, Replay};
 use super::replay::Recording;
 use super::session::{Record, Session};
-use super::{lines, svg, update, view};
+use super::{lines, sections, svg, update, view};
 use crate::control::watch;
 use crate::exit::{ExitCode, Failure, Outcome};
+use crate::stats::observer::Sections;
 use crate::wake::Sleeper;
 
 /// Largest picture, in cells each way.
@@ -115,19 +116,27 @@ fn has_screen(args: &TopArgs) -> bool {
 }
 
 fn live(args: &TopArgs, look: Look, sleeper: &Sleeper) -> Outcome<()> {
-    let stream = subscribe(&args.socket, args.interval)?;
+    let mut model = Model::new(look, (80, 24), Feed::Live { lost: None });
+    model.view = args.view;
+    // A recording is to have all views.
+    let first = match (&args.record, has_screen(args)) {
+        (Some(_), _) => Sections::ALL,
+        (None, true) => sections::wanted(&model),
+        (None, false) => lines::SECTIONS,
+    };
+    let asked = Asked::new(&args.socket, args.interval, first);
+    let stream = asked.subscribe()?;
     let record = args.record.as_deref().map(Record::begin).transpose()?;
     let (sender, inbox) = mpsc::sync_channel(ON_THE_WAY);
     let outbox = Outbox::new(sender, sleeper.waker());
-    follow(args.socket.clone(), args.interval, stream, outbox.clone());
+    follow(asked.clone(), stream, outbox.clone());
     if !has_screen(args) {
         return lines::follow(&inbox, record, sleeper);
     }
-    let mut model = Model::new(look, (80, 24), Feed::Live { lost: None });
-    model.view = args.view;
     let mut session = Session {
         model,
         player: Player::Live(Live::default()),
+        asked: record.is_none().then_some(asked),
         record,
         inbox,
         outbox,
@@ -151,6 +160,7 @@ fn replay(args: &TopArgs, recording: Recording, look: Look, sleeper: &Sleeper) -
     let mut session = Session {
         model,
         player: Player::Replay(replay),
+        asked: None,
         record: None,
         inbox,
         outbox: Outbox::new(sender, sleeper.waker()),

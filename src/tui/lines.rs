@@ -9,7 +9,17 @@ use super::player::Replay;
 use super::session::Record;
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::stats::frame::Frame;
+use crate::stats::observer::Sections;
 use crate::wake::Sleeper;
+
+/// The sections that a line is made of.
+pub const SECTIONS: Sections = Sections {
+    waits: true,
+    cpus: true,
+    groups: false,
+    tasks: false,
+    decisions: false,
+};
 
 /// One frame in one line.
 ///
@@ -27,11 +37,22 @@ pub fn print(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
     frame.totals.print(out)
 }
 
+/// Print a frame; false: whoever read has closed the pipe.
+fn printed(frame: &Frame) -> Outcome<bool> {
+    let mut out = io::stdout().lock();
+    match print(frame, &mut out).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::unwritten(&error)),
+    }
+}
+
 /// Print each frame as it comes, until a signal, or until nobody reads.
 ///
 /// # Errors
 ///
-/// [`ExitCode::NoStatistics`] if the scheduler ends.
+/// [`ExitCode::NoStatistics`] if the scheduler ends, [`ExitCode::Unexpected`]
+/// if standard output can't be written.
 pub fn follow(
     inbox: &Receiver<Message>,
     mut record: Option<Record>,
@@ -48,7 +69,7 @@ pub fn follow(
                     if let Some(record) = &mut record {
                         record.add(&line)?;
                     }
-                    if print(&frame, &mut io::stdout().lock()).is_err() {
+                    if !printed(&frame)? {
                         return Ok(());
                     }
                 }
@@ -63,9 +84,9 @@ pub fn follow(
 ///
 /// # Errors
 ///
-/// Those of reading it.
+/// Those of reading it, and of writing to standard output.
 pub fn replay(mut replay: Replay, sleeper: &Sleeper) -> Outcome<()> {
-    while !sleeper.stopping() && print(&replay.shown(), &mut io::stdout().lock()).is_ok() {
+    while !sleeper.stopping() && printed(&replay.shown())? {
         if replay.ended() {
             break;
         }

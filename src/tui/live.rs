@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use crate::control::{client, looker};
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::stats::frame::Frame;
+use crate::stats::observer::Sections;
 use crate::wake::Waker;
 
 /// How long to wait before looking again for a scheduler that is gone.
@@ -84,13 +86,13 @@ pub fn listen(outbox: Outbox) {
 }
 
 /// Read frames from `stream`, and look for the scheduler again when it is gone.
-pub fn follow(socket: PathBuf, interval: Duration, stream: Stream, outbox: Outbox) {
+pub fn follow(asked: Asked, stream: Stream, outbox: Outbox) {
     thread::spawn(move || {
         let mut stream = Some(stream);
         loop {
             let read = match stream.take() {
                 Some(stream) => frames(stream, &outbox),
-                None => subscribe(&socket, interval).and_then(|stream| frames(stream, &outbox)),
+                None => asked.subscribe().and_then(|stream| frames(stream, &outbox)),
             };
             let why = match read {
                 Ok(()) => return,
@@ -116,11 +118,26 @@ fn frames(mut stream: Stream, outbox: &Outbox) -> Outcome<()> {
         if length == 0 {
             return Err(gone("it ended the connection"));
         }
-        let frame = serde_json::from_slice(&line).map_err(|error| gone(&error.to_string()))?;
-        if !outbox.send(Message::Frame(Box::new(frame), line)) {
+        let frame: Frame =
+            serde_json::from_slice(&line).map_err(|error| gone(&error.to_string()))?;
+        // What confirms that other sections come has no time.
+        if frame.time_ms == 0 {
+            confirmed(&line)?;
+        } else if !outbox.send(Message::Frame(Box::new(frame), line)) {
             return Ok(());
         }
     }
+}
+
+/// Whether the answer `line` says that frames will come.
+fn confirmed(line: &[u8]) -> Outcome<()> {
+    let answer: Value = serde_json::from_slice(line).unwrap_or_default();
+    if answer.get("subscribed").is_some() {
+        return Ok(());
+    }
+    let why = answer.get("error").and_then(Value::as_str);
+    let why = why.unwrap_or("the answer is not scx_fulcrum's: was it stopped or updated?");
+    Err(Failure::new(ExitCode::NoStatistics, why))
 }
 
 fn gone(why: &str) -> Failure {
@@ -139,31 +156,85 @@ pub fn set(socket: PathBuf, key: &'static str, value: String, outbox: Outbox) {
     });
 }
 
-/// Connect to the stream at `socket` and ask for all that is to be seen, each
-/// `interval`.
-///
-/// # Errors
-///
-/// [`ExitCode::NoStatistics`] if nobody serves there, or not this user.
-pub fn subscribe(socket: &Path, interval: Duration) -> Outcome<Stream> {
-    let absent = |error: io::Error| looker::absent(socket, &error);
-    let stream = UnixStream::connect(socket).map_err(absent)?;
-    stream
-        .set_write_timeout(Some(looker::PATIENCE))
-        .and_then(|()| stream.set_read_timeout(Some(looker::PATIENCE + 3 * interval)))
-        .map_err(absent)?;
-    let question = json!({"subscribe": "figures", "hz": 1.0 / interval.as_secs_f64()});
-    (&stream)
-        .write_all(format!("{question}\n").as_bytes())
-        .map_err(absent)?;
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    stream.read_line(&mut line).map_err(absent)?;
-    let answer: Value = serde_json::from_str(&line).unwrap_or_default();
-    if answer.get("subscribed").is_some() {
-        return Ok(stream);
-    }
-    let why = answer.get("error").and_then(Value::as_str);
-    let why = why.unwrap_or("the answer is not scx_fulcrum's: was it stopped or updated?");
-    Err(Failure::new(ExitCode::NoStatistics, why))
+/// What frames are asked for, by the one who reads them and the one who draws.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    socket: PathBuf,
+    interval: Duration,
+    now: Arc<Mutex<Now>>,
 }
+
+#[derive(Debug)]
+struct Now {
+    sections: Sections,
+    /// The connection over which they come.
+    stream: Option<UnixStream>,
+}
+
+impl Asked {
+    /// Frames with `sections` each `interval`, of whoever serves at `socket`.
+    pub fn new(socket: &Path, interval: Duration, sections: Sections) -> Self {
+        let stream = None;
+        Self {
+            socket: socket.to_path_buf(),
+            interval,
+            now: Arc::new(Mutex::new(Now { sections, stream })),
+        }
+    }
+
+    /// Connect and ask.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::NoStatistics`] if nobody serves there, or not this user.
+    pub fn subscribe(&self) -> Outcome<Stream> {
+        let absent = |error: io::Error| looker::absent(&self.socket, &error);
+        let stream = UnixStream::connect(&self.socket).map_err(absent)?;
+        stream
+            .set_write_timeout(Some(looker::PATIENCE))
+            .and_then(|()| stream.set_read_timeout(Some(looker::PATIENCE + 3 * self.interval)))
+            .map_err(absent)?;
+        {
+            let mut now = self.now();
+            self.say(&stream, now.sections).map_err(absent)?;
+            now.stream = Some(stream.try_clone().map_err(absent)?);
+        }
+        let mut stream = BufReader::new(stream);
+        let mut line = Vec::new();
+        stream.read_until(b'\n', &mut line).map_err(absent)?;
+        confirmed(&line)?;
+        Ok(stream)
+    }
+
+    /// Ask for other sections from now on, if these are others.
+    pub fn change(&self, sections: Sections) {
+        let mut now = self.now();
+        if now.sections == sections {
+            return;
+        }
+        now.sections = sections;
+        // The one who reads hears of it if the connection broke, and asks anew.
+        if let Some(stream) = &now.stream
+            && self.say(stream, sections).is_err()
+        {
+            now.stream = None;
+        }
+    }
+
+    fn say(&self, mut stream: &UnixStream, sections: Sections) -> io::Result<()> {
+        let question = json!({
+            "subscribe": "figures",
+            "hz": 1.0 / self.interval.as_secs_f64(),
+            "sections": sections.names(),
+        });
+        stream.write_all(format!("{question}\n").as_bytes())
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

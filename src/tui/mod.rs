@@ -18,6 +18,7 @@ pub mod model;
 pub mod player;
 pub mod replay;
 pub mod rows;
+pub mod sections;
 pub mod session;
 pub mod svg;
 pub mod table;

@@ -2,7 +2,7 @@
 //! All that the screen is drawn from: the frame that is shown and what the
 //! user chose. [`super::update`] changes it, [`super::view`] draws it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use super::look::Look;
@@ -200,6 +200,10 @@ pub struct Model {
     pub forgotten: u64,
     /// Time of that frame.
     pub newest_ms: u64,
+    /// Time of the newest frame that came, shown or not.
+    pub latest_ms: u64,
+    /// Paths of cgroups, as far as a frame told them.
+    pub paths: HashMap<u64, String>,
 }
 
 impl Model {
@@ -225,6 +229,8 @@ impl Model {
             log: VecDeque::new(),
             forgotten: 0,
             newest_ms: 0,
+            latest_ms: 0,
+            paths: HashMap::new(),
         }
     }
 
@@ -280,6 +286,22 @@ impl Model {
             let surplus = self.trend.len().saturating_sub(TREND);
             self.trend.drain(..surplus);
         }
+        self.latest_ms = self.latest_ms.max(time_ms);
         self.frame = frame;
+        self.learn();
+    }
+
+    /// Learn the paths of the cgroups that the frame tells.
+    pub fn learn(&mut self) {
+        let frame = &self.frame;
+        let told = frame.groups.iter();
+        self.paths
+            .extend(told.map(|group| (group.id, group.path.clone())));
+        // Also one that is gone by now has a name from here on.
+        let tasks = frame.tasks.iter().filter(|_| !frame.groups.is_empty());
+        for task in tasks {
+            let unknown = || format!("(cgroup {})", task.group);
+            self.paths.entry(task.group).or_insert_with(unknown);
+        }
     }
 }

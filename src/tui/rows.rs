@@ -66,7 +66,7 @@ pub fn groups(model: &Model) -> Vec<groups::GroupRow<'_>> {
 /// Tasks.
 pub fn tasks(model: &Model) -> Vec<tasks::TaskRow<'_>> {
     let [_, _, place, ..] = &model.places;
-    arranged(tasks::rows(&model.frame), place, &model.filter)
+    arranged(tasks::rows(model), place, &model.filter)
 }
 
 /// Decisions up to the frame that is shown.

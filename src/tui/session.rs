@@ -11,12 +11,12 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::Event;
 
-use super::live::{self, Message, Outbox};
+use super::live::{self, Asked, Message, Outbox};
 use super::model::{Feed, Model};
 use super::player::Player;
 use super::terminal::Screen;
 use super::update::{self, Effect};
-use super::view;
+use super::{sections, view};
 use crate::control;
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::wake::Sleeper;
@@ -27,6 +27,8 @@ pub struct Session<'a> {
     pub model: Model,
     /// Where frames come from.
     pub player: Player,
+    /// What is asked of the scheduler that runs; `None`: that stays as it is.
+    pub asked: Option<Asked>,
     /// A file for the lines of the stream.
     pub record: Option<Record>,
     /// What threads hand over.
@@ -55,6 +57,9 @@ impl Session<'_> {
         live::listen(self.outbox.clone());
         loop {
             self.draw(&mut screen).map_err(|error| broken(&error))?;
+            if let Some(asked) = &self.asked {
+                asked.change(sections::wanted(&self.model));
+            }
             let deadline = self.deadline()?;
             self.sleeper
                 .sleep(&[], deadline)

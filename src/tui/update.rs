@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::change;
 use super::keys::{self, Action};
 use super::model::{Feed, Model, Overlay, View, Zoom};
-use super::{rows, view};
+use super::{rows, sections, view};
 use crate::stats::frame::Frame;
 
 /// What the outside is to do.
@@ -75,6 +75,9 @@ pub fn frame(model: &mut Model, frame: Rc<Frame>) {
     }
     if !model.paused || !model.started() {
         show(model, frame);
+    } else {
+        sections::complete(model, &frame);
+        settle(model);
     }
 }
 
@@ -89,6 +92,9 @@ pub fn settle(model: &mut Model) {
     let ids = rows::ids(model);
     let height = view::list_height(model);
     let text = rows::are_lines(model);
+    if ids.is_empty() && view::unasked(model, model.view) {
+        return;
+    }
     let place = model.place_mut();
     if text {
         place.held = None;

@@ -39,6 +39,9 @@ def group(shares):
     assert frame["waits"]["queue"] and frame["waits"]["wakeup"], frame["waits"]
     hogs = [t for t in frame["tasks"] if t["group"] == found["/fulcrum-b"]["id"]]
     assert {t["state"] for t in hogs} <= {"running", "queued"} and len(hogs) >= 2, hogs
+    # What a sleeper is owed stays within what it could get on waking: debt and credit.
+    lags = [t["lag_us"] for t in frame["tasks"] if t["state"] == "blocked"]
+    assert lags and -20_200 <= min(lags) and max(lags) <= 1.01 * frame["scheduler"]["credit_us"], (min(lags), max(lags))
     a, b = found["/fulcrum-a"], found["/fulcrum-b"]
     return (
         f"1:3 got {a['got_pct']:.1f}/{b['got_pct']:.1f} %, owed {a['owed_pct']:.1f}/{b['owed_pct']:.1f} %,"

@@ -18,7 +18,7 @@ struct sim_task_view {
 	u32 pad;
 };
 
-/* vtime.h and the policies, for tests of the arithmetic alone. */
+/* vtime.h, the policies and hist.h, for tests of the arithmetic alone. */
 struct sim_arithmetic {
 	struct weight (*weight)(int static_prio, u32 policy);
 	u64 (*scale)(u64 ns, u64 inv);
@@ -31,6 +31,7 @@ struct sim_arithmetic {
 	u64 (*answer)(u32 policy, struct ask *a, u32 moment);
 	bool (*preempts)(u32 policy, const struct contest *c);
 	bool (*gives_way)(u32 policy, u64 head, u64 due);
+	u32 (*hist_bucket)(u32 wait);
 };
 
 struct sim_variant {
@@ -188,6 +189,11 @@ static bool a_gives_way(u32 policy, u64 head, u64 due)
 	return policy_gives_way(policy, head, due);
 }
 
+static u32 a_hist_bucket(u32 wait)
+{
+	return hist_bucket(wait);
+}
+
 static const struct sim_arithmetic arithmetic = {
 	.weight = a_weight,
 	.scale = a_scale,
@@ -200,6 +206,7 @@ static const struct sim_arithmetic arithmetic = {
 	.answer = a_answer,
 	.preempts = a_preempts,
 	.gives_way = a_gives_way,
+	.hist_bucket = a_hist_bucket,
 };
 
 const struct sim_variant SIM_EXPORT = {

@@ -8,8 +8,8 @@ use crate::tui::look::Role;
 use crate::tui::model::{Model, View};
 use crate::tui::units;
 
-/// The agent goes round its loop at least this often, in milliseconds.
-const STALE_MS: u64 = 5000;
+/// An agent that comes that late, in milliseconds, can't be trusted to balance.
+const LATE_MS: u64 = 1000;
 
 /// How many things are wrong.
 pub fn alarms(model: &Model) -> usize {
@@ -17,7 +17,7 @@ pub fn alarms(model: &Model) -> usize {
     let signs = [
         health.lifecycle_errors > 0,
         health.missing_ctx > 0,
-        health.heartbeat_age_ms > STALE_MS,
+        health.late_ms > LATE_MS,
     ];
     signs.into_iter().filter(|&sign| sign).count() + health.warnings.len()
 }
@@ -65,9 +65,9 @@ fn figures(health: &Health) -> Vec<(String, Role, &'static str)> {
         0 => ("0".to_string(), Role::Good),
         count => (count.to_string(), Role::Warn),
     };
-    let heartbeat = match health.heartbeat_age_ms {
-        age if age > STALE_MS => (units::age(age), Role::Bad),
-        age => (format!("{age} ms"), Role::Good),
+    let late = match health.late_ms {
+        ms if ms > LATE_MS => (units::age(ms), Role::Bad),
+        ms => (format!("{ms} ms"), Role::Good),
     };
     let plain = |text: String| (text, Role::Plain);
     let rows = [
@@ -75,7 +75,7 @@ fn figures(health: &Health) -> Vec<(String, Role, &'static str)> {
         (zero(health.missing_ctx), "missing_ctx"),
         (few(health.rescues), "rescues"),
         (few(health.groups_without_slot), "groups_without_slot"),
-        (heartbeat, "heartbeat_age_ms"),
+        (late, "late_ms"),
         (
             plain(format!("{}/s", units::rate(health.agent_wakeups))),
             "agent_wakeups",

@@ -279,21 +279,49 @@ pub fn draw(canvas: &mut Canvas<'_>, model: &Model) {
     let rows = rows::cpus(model);
     let mut table = list.part(0, caches, list_width, room - caches);
     table::draw(&mut table, &rows, &shown);
-    let used = caches.saturating_add(u16::try_from(rows.len()).unwrap_or(u16::MAX));
-    let left = room.saturating_sub(used.saturating_add(2));
+    let left = left_below(rows.len(), room - caches);
     if left >= LEAST_REST {
         let mut rest = list.part(0, room - left, list_width, left);
-        below(&mut rest, model, list_width == width);
+        below(&mut rest, model, list_width < width);
     }
+}
+
+/// Lines that a table of so many rows leaves of `room`.
+fn left_below(rows: usize, room: u16) -> u16 {
+    let used = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
+    room.saturating_sub(used)
+}
+
+/// Lines that histograms take of `height` below the CPUs, if they are there
+/// and not `beside` them.
+const fn histogram_lines(width: u16, height: u16, beside: bool) -> u16 {
+    match (beside, width) {
+        (false, 80..) if height < HISTOGRAM_LINES => height,
+        (false, 80..) => HISTOGRAM_LINES,
+        _ => 0,
+    }
+}
+
+/// Whether there is room for who waits.
+pub fn shows_tasks(model: &Model) -> bool {
+    let (width, height) = model.size;
+    let body = super::body_height(height);
+    let room = body - summary::height(body);
+    if zoom(model) != Scale::Lines || model.frame.cpus.is_empty() {
+        return false;
+    }
+    let caches = caches_height(model, Scale::Lines, room);
+    let left = left_below(rows::cpus(model).len(), room - caches);
+    let beside = list_width(width, height) < width;
+    left - histogram_lines(width, left, beside) >= LEAST_REST
 }
 
 /// What stands below the CPUs where they leave room: histograms, unless they
 /// are beside them, and who waits.
-fn below(canvas: &mut Canvas<'_>, model: &Model, histograms: bool) {
+fn below(canvas: &mut Canvas<'_>, model: &Model, beside: bool) {
     let (width, height) = (canvas.width(), canvas.height());
-    let mut used = 0;
-    if histograms && width >= 80 {
-        used = height.min(HISTOGRAM_LINES);
+    let used = histogram_lines(width, height, beside);
+    if used > 0 {
         let half = width / 2;
         summary::wakeups_by_wait(&mut canvas.part(0, 0, half - 2, used), model);
         summary::waits_by_length(&mut canvas.part(half, 0, width - half, used), model);

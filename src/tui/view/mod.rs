@@ -60,10 +60,27 @@ pub fn overlay_lines(model: &Model) -> usize {
     lines.saturating_sub(overlay::text_height(model))
 }
 
+/// Whether the frame lacks what the view shows, as nobody asked for that then.
+pub fn unasked(model: &Model, view: View) -> bool {
+    let live = matches!(model.feed, Feed::Live { .. });
+    live && match view {
+        View::Machine => model.frame.cpus.is_empty(),
+        View::Groups => model.frame.groups.is_empty(),
+        View::Tasks => model.frame.tasks.is_empty(),
+        View::Log | View::Health => false,
+    }
+}
+
 /// What is said where a list is empty.
 pub fn none(model: &Model, view: View) -> &'static str {
     if !model.started() {
         return "waiting for the first frame";
+    }
+    if unasked(model, view) {
+        return match model.paused {
+            true => "nobody looked at this then: Space goes on",
+            false => "asked for: it comes with the next frame",
+        };
     }
     if !model.filter.is_empty() {
         return "nothing contains the text of the filter: Esc forgets it";

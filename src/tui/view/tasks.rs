@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::stats::frame::{Frame, Task};
+use crate::stats::frame::Task;
 use crate::tui::canvas::{Canvas, Piece};
 use crate::tui::look::{Look, Role};
 use crate::tui::model::{Model, Place, View};
@@ -48,7 +48,6 @@ pub enum Column {
 /// What rows need to know of the other tasks and of cgroups.
 #[derive(Debug, Default)]
 pub struct Names<'a> {
-    credit_us: f64,
     tasks: HashMap<u32, &'a str>,
     groups: HashMap<u64, &'a str>,
 }
@@ -61,11 +60,11 @@ pub struct TaskRow<'a> {
 }
 
 /// All tasks: who runs and who waits before the others.
-pub fn rows(frame: &Frame) -> Vec<TaskRow<'_>> {
+pub fn rows(model: &Model) -> Vec<TaskRow<'_>> {
+    let frame = &model.frame;
     let tasks = frame.tasks.iter().map(|task| (task.pid, &*task.comm));
-    let groups = frame.groups.iter().map(|group| (group.id, &*group.path));
+    let groups = model.paths.iter().map(|(&id, path)| (id, &**path));
     let names = Rc::new(Names {
-        credit_us: frame.scheduler.credit_us as f64,
         tasks: tasks.collect(),
         groups: groups.collect(),
     });
@@ -134,8 +133,8 @@ impl Row for TaskRow<'_> {
             Column::Waits if task.waits_since_us <= 0.0 => (String::new(), Role::Plain),
             Column::Waits => waiting(task.waits_since_us, look),
             Column::Cpu => (task.cpu.to_string(), figure),
-            Column::Lag if asleep => (units::lag(self.lag_us(), look), Role::Dim),
-            Column::Lag => (units::lag(self.lag_us(), look), owed(self.lag_us())),
+            Column::Lag if asleep => (units::lag(self.task.lag_us, look), Role::Dim),
+            Column::Lag => (units::lag(self.task.lag_us, look), owed(self.task.lag_us)),
             Column::Burst => time(task.burst_us),
             Column::Last => time(task.last_wait_us),
             Column::Max => waiting(task.max_wait_us, look),
@@ -158,7 +157,7 @@ impl Row for TaskRow<'_> {
             Column::State => Key::Number(f64::from(liveliness(task))),
             Column::Waits => Key::Number(task.waits_since_us),
             Column::Cpu => Key::Number(f64::from(task.cpu)),
-            Column::Lag => Key::Number(self.lag_us()),
+            Column::Lag => Key::Number(self.task.lag_us),
             Column::Burst => Key::Number(task.burst_us),
             Column::Last => Key::Number(task.last_wait_us),
             Column::Max => Key::Number(task.max_wait_us),
@@ -192,15 +191,6 @@ impl<'a> TaskRow<'a> {
     fn group(&self) -> &str {
         let found = self.names.groups.get(&self.task.group).copied();
         found.unwrap_or(if self.task.group == 0 { "/" } else { "?" })
-    }
-
-    /// What it is owed. Who sleeps is counted further and further behind, but
-    /// keeps no more than the credit when it wakes.
-    fn lag_us(&self) -> f64 {
-        match self.task.state.as_str() {
-            "blocked" => self.task.lag_us.min(self.names.credit_us),
-            _ => self.task.lag_us,
-        }
     }
 
     /// The name of another task; nobody has none.
@@ -262,7 +252,7 @@ pub fn longest(canvas: &mut Canvas<'_>, model: &Model) {
         sort: table::order_of::<TaskRow<'_>>(Column::Waits),
         ..Place::default()
     };
-    let mut tasks = table::arranged(rows(&model.frame), &place, "");
+    let mut tasks = table::arranged(rows(model), &place, "");
     tasks.truncate(usize::from(canvas.height()));
     let shown = Shown {
         place: &place,
