@@ -109,7 +109,6 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 		task_arrive(t, cpu);	/* the kernel placed it by itself */
 	if (t->fresh && t->clock_cpu == cpu)
 		life_first_start(t, c, clock);
-	t->fresh = 0;
 	task_move_clock(t, cpu);
 	bound = vtime_scale(VTIME_SANE, t->weight.inv) + 2 * VTIME_DRIFT;
 	sane = vtime_bound(t->vruntime, clock, bound, bound);
@@ -127,6 +126,7 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 		recorder_note(m, now, p->pid, t->way, from, clock - t->vruntime, wait);
 	}
 	t->woke = 0;
+	t->fresh = 0;
 	unmark_idle(cpu);
 	queue_clock_follows(cpu, vtime_max(clock, t->vruntime));
 	t->charged_to = p->se.sum_exec_runtime;

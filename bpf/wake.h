@@ -127,21 +127,22 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 				       u64 wake_flags)
 {
 	s32 here = bpf_get_smp_processor_id();
+	struct cpu_state *c = cpu_state(here);
 	bool by_task = kf_in_task();
 	bool sync = by_task && (wake_flags & KENUM(scx_wake_flags, SCX_WAKE_SYNC));
 	bool idle = any_idle(prev);
 	s32 cpu;
 
-	if (sync && (!idle || cpu_state(here)->curr_burst < WAKE_REMOTE_COST) &&
+	if (sync && (!idle || c->curr_burst < WAKE_REMOTE_COST) &&
 	    wake_may_pull(p, t, here)) {
-		stat_inc(sync_pulls);
+		c->stats.sync_pulls++;
 		t->way = WAY_SYNC;
 		return wake_direct(p, t, here);
 	}
 	if (idle) {
 		cpu = kf_pick_idle(p, prev);
 		if (cpu >= 0) {
-			stat_inc(idle_hits);
+			c->stats.idle_hits++;
 			t->way = WAY_IDLE;
 			return wake_direct(p, t, cpu);
 		}

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use clap::error::ContextValue;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::control::scrape::Address;
@@ -290,14 +291,26 @@ where
         if !error.use_stderr() {
             return (error.to_string(), ExitCode::Ok as u8);
         }
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        let line = line.strip_prefix("error: ").unwrap_or(line);
+        let line = one_line(&error);
         (
             format!("{line}: see scx_fulcrum --help"),
             ExitCode::Usage as u8,
         )
     })
+}
+
+/// What clap says of a mistake: its first paragraph, in one line.
+fn one_line(error: &clap::Error) -> String {
+    let mut text = error.to_string();
+    for (_, value) in error.context() {
+        if let ContextValue::String(typed) = value {
+            text = text.replace(typed, &exit::shown(typed));
+        }
+    }
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let lines: Vec<_> = lines.map(str::trim).collect();
+    let line = lines.join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_string()
 }
 
 #[cfg(test)]
@@ -341,12 +354,27 @@ mod tests {
             ("--exit-dump-len 1048577", "0..=1048576"),
             ("--stats 0", "0.1..=86400"),
             ("--stats nan", "0.1..=86400"),
+            ("explain", "not provided: <PID>: see"),
+            ("sim", "not provided: <FILE>: see"),
+            ("sim --cpus 0 x", "--cpus <N>"),
+            ("sim --cpus 2x1x1x1 x", "--cpus <N>"),
+            ("--metrics unix:here", "not a path from / on"),
             ("--monitor -1", ""),
         ] {
             let (message, code) = parsed(line).unwrap_err();
             assert_eq!(code, 2, "{line}");
             assert!(message.contains(range), "{line}: {message}");
             assert_eq!(message.lines().count(), 1, "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        for argument in ["--policy=fair\nx", "--a\nb\u{1b}[1m", "doctor\n\ny"] {
+            let (message, code) = parse_from(["scx_fulcrum", argument]).unwrap_err();
+            assert_eq!(code, 2, "{argument:?}");
+            assert!(!message.contains(char::is_control), "{message:?}");
+            assert!(message.contains("\\n"), "{message:?}");
         }
     }
 

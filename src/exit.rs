@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How the command ends: one table of exit codes, and the error that carries one.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Why the command ended, as its exit code tells it. `docs/exit-codes.md`
 /// holds the same table for users; a test keeps them equal.
@@ -137,13 +137,13 @@ impl Failure {
     }
 
     /// Standard output can't be written.
-    pub fn unwritten(error: &std::io::Error) -> Self {
+    fn unwritten(error: &io::Error) -> Self {
         let message = format!("standard output: {error}: is the disk full?");
         Self::new(ExitCode::Unexpected, message)
     }
 
     /// Waiting for signals and events failed.
-    pub fn sleepless(error: std::io::Error) -> Self {
+    pub fn sleepless(error: io::Error) -> Self {
         let message = format!("waiting failed ({error}): report this with the kernel's version");
         Self::new(ExitCode::Unexpected, message)
     }
@@ -160,9 +160,63 @@ impl std::error::Error for Failure {}
 /// What a step that can end the command returns.
 pub type Outcome<T> = Result<T, Failure>;
 
+/// Print `text`. Whoever closed the pipe has read enough.
+///
+/// # Errors
+///
+/// [`ExitCode::Unexpected`] if it can't be written.
+pub fn printed(out: &mut impl io::Write, text: &str) -> Outcome<()> {
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush())).map(|_| ())
+}
+
+/// What became of printing: false where whoever read has closed the pipe.
+///
+/// # Errors
+///
+/// [`ExitCode::Unexpected`] if it failed for another reason.
+pub fn written(result: io::Result<()>) -> Outcome<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::unwritten(&error)),
+    }
+}
+
+/// What somebody typed, without characters that would make it another line or
+/// move the cursor.
+pub fn shown(typed: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    typed.chars().map(escaped).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_typed_stays_on_its_line() {
+        assert_eq!(shown("fair\nx\u{1b}[1mü\r"), "fair\\nx\\u{1b}[1mü\\r");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_a_closed_pipe_is_none() {
+        struct Broken(io::ErrorKind);
+        impl io::Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        assert!(printed(&mut Broken(io::ErrorKind::BrokenPipe), "x").is_ok());
+        let failure = printed(&mut Broken(io::ErrorKind::StorageFull), "x").unwrap_err();
+        assert_eq!(failure.code, ExitCode::Unexpected);
+        assert!(failure.message.contains("is the disk full?"));
+    }
 
     #[test]
     fn codes_ascend_and_are_distinct() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command `scx_fulcrum`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode as Status;
 
 use scx_fulcrum::cli::{self, Cli, Command};
 use scx_fulcrum::control::{self, client, looker, record, status, watch};
-use scx_fulcrum::exit::{ExitCode, Failure, Outcome};
+use scx_fulcrum::exit::{self, ExitCode, Failure, Outcome};
 use scx_fulcrum::kernel::features::Features;
 use scx_fulcrum::kernel::view::SystemView;
 use scx_fulcrum::kernel::{doctor, libbpf_log, preflight};
@@ -20,9 +20,7 @@ fn main() -> Status {
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err((text, 0)) => {
-            // Whoever closed the pipe has read enough.
-            let _ = io::stdout().write_all(text.as_bytes());
-            return Status::SUCCESS;
+            return ended(exit::printed(&mut io::stdout().lock(), &text).map(|()| ExitCode::Ok));
         }
         Err((line, code)) => {
             log::error!("{line}");
@@ -31,7 +29,11 @@ fn main() -> Status {
     };
     logging::init(cli.run.verbose);
     libbpf_log::init(cli.run.verbose);
-    match run(&cli) {
+    ended(run(&cli))
+}
+
+fn ended(result: Outcome<ExitCode>) -> Status {
+    match result {
         Ok(code) => Status::from(code as u8),
         Err(failure) => {
             log::error!("{failure}");
@@ -98,11 +100,7 @@ fn done(result: Outcome<()>) -> Outcome<ExitCode> {
 }
 
 fn written(result: io::Result<()>) -> Outcome<ExitCode> {
-    match result {
-        Ok(()) => Ok(ExitCode::Ok),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::Ok),
-        Err(error) => Err(Failure::unwritten(&error)),
-    }
+    exit::written(result).map(|_| ExitCode::Ok)
 }
 
 /// What sleeps until there is something to do; SIGINT, SIGTERM and SIGHUP tell

@@ -65,6 +65,7 @@ enum End {
 pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
     let view = SystemView::host();
     let config = config(args)?;
+    let watch = Watch::new(args.watch()?);
     let haste = Haste::begin();
     let _lock = preflight(&view)?;
     let mut agent = Agent {
@@ -74,7 +75,7 @@ pub fn run(args: &RunArgs, sleeper: &Sleeper) -> Outcome<()> {
         stats: args.stats,
         server: None,
         control: None,
-        watch: Watch::new(args.watch()?),
+        watch,
         manager: Manager::of_environment(),
     };
     let mut end = agent.live(haste)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::protocol::{Reply, Request, State};
 use super::settings::{self, Settings};
-use crate::exit::{ExitCode, Failure, Outcome};
+use crate::exit::{ExitCode, Failure, Outcome, printed};
 
 /// How long the scheduler may take to answer: it may be starting again.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,14 +57,6 @@ fn lines(state: &State) -> String {
         state.seen_by,
         state.busy_cpus
     )
-}
-
-/// Whoever closed the pipe has read enough.
-pub(super) fn printed(out: &mut impl Write, text: &str) -> Outcome<()> {
-    match out.write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::unwritten(&error)),
-        _ => Ok(()),
-    }
 }
 
 fn ask(socket: &Path, request: &Request) -> Outcome<State> {

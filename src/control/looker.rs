@@ -10,9 +10,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::client::printed;
 use super::explain::{Explained, Recorded};
-use crate::exit::{ExitCode, Failure, Outcome};
+use crate::exit::{ExitCode, Failure, Outcome, printed};
 
 /// How long the scheduler may take to answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);

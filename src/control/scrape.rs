@@ -36,7 +36,10 @@ impl Address {
     /// itself.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Self::Unix(PathBuf::from(path)));
+            return match path.starts_with('/') {
+                true => Ok(Self::Unix(PathBuf::from(path))),
+                false => Err("not a path from / on, as unix:/run/metrics".to_string()),
+            };
         }
         if text.starts_with('/') {
             return Ok(Self::Unix(PathBuf::from(text)));

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::exit::shown;
+
 /// CPU time that a busy task of normal weight gets at a time, in microseconds.
 pub const SLICE_US: RangeInclusive<u64> = 100..=100_000;
 
@@ -190,7 +192,7 @@ impl Settings {
         let keys = values.iter().map(|(key, _)| key);
         for (at, key) in keys.enumerate() {
             if values.iter().take(at).any(|(other, _)| other == key) {
-                return Err(format!("{key} is given twice: name it once"));
+                return Err(format!("{} is given twice: name it once", shown(key)));
             }
         }
         let given = |key: &str| values.iter().any(|(other, _)| other == key);
@@ -209,7 +211,7 @@ impl Settings {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let wrong = |why: String| format!("{key}={value} is {why}");
+        let wrong = |why: String| format!("{} is {why}", shown(&format!("{key}={value}")));
         match key {
             "policy" => *self = Self::of(Policy::named(value).map_err(wrong)?),
             "mode" => {
@@ -219,7 +221,10 @@ impl Settings {
             }
             "slice-us" => self.slice_us = number(value, &SLICE_US).map_err(wrong)?,
             "credit-us" => self.credit_us = number(value, &CREDIT_US).map_err(wrong)?,
-            _ => return Err(format!("{key}={value}: no such key: there are {KEYS}")),
+            _ => {
+                let pair = shown(&format!("{key}={value}"));
+                return Err(format!("{pair}: no such key: there are {KEYS}"));
+            }
         }
         Ok(())
     }
@@ -241,7 +246,7 @@ pub fn split(arguments: &[String]) -> Result<Vec<(String, String)>, String> {
     let pair = |text: &String| {
         let (key, value) = text
             .split_once('=')
-            .ok_or_else(|| format!("{text} is not KEY=VALUE: the keys are {KEYS}"))?;
+            .ok_or_else(|| format!("{} is not KEY=VALUE: the keys are {KEYS}", shown(text)))?;
         Ok((key.to_string(), value.to_string()))
     };
     arguments.iter().map(pair).collect()

@@ -8,10 +8,9 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::client::printed;
 use super::looker::exchange;
 use super::record::{End, Record, Run};
-use crate::exit::Outcome;
+use crate::exit::{Outcome, printed};
 use crate::kernel::seat::Seat;
 use crate::kernel::view::SystemView;
 use crate::stats::frame::Frame;

@@ -199,7 +199,7 @@ fn decisions(cpu: usize, bytes: &[u8]) -> Vec<Decided> {
             lag_us: us(i64::from(from.u32().cast_signed())),
             wait_us: us(i64::from(from.u32())).unsigned_abs(),
             from: from.u16(),
-            way: from.u8(),
+            way: from.u16() as u8,
         })
     };
     (next - kept..next).filter_map(at).collect()

@@ -110,7 +110,7 @@ pub fn check(view: &SystemView, features: &Result<Features, String>) -> Report {
         preempt_rt(view),
         sched_ext(view),
         btf(features),
-        hidden_functions(features),
+        hidden_functions(view, features),
         jit(view),
         instance(view),
         other_scheduler(view),
@@ -181,8 +181,11 @@ fn btf(features: &Result<Features, String>) -> Finding {
     }
 }
 
-fn hidden_functions(features: &Result<Features, String>) -> Finding {
+fn hidden_functions(view: &SystemView, features: &Result<Features, String>) -> Finding {
     const TOPIC: &str = "kernel functions";
+    if view.sched_ext() == SchedExt::Absent {
+        return Finding::warn(TOPIC, "can't be checked without sched_ext", "");
+    }
     let Ok(features) = features else {
         return Finding::warn(TOPIC, "can't be checked without BTF", "");
     };
@@ -431,6 +434,16 @@ mod tests {
         for failure in [faulty, older, none] {
             assert_eq!(failure.message.lines().count(), 1, "{}", failure.message);
         }
+    }
+
+    #[test]
+    fn where_sched_ext_is_missing_no_other_build_is_advised_for_its_functions() {
+        let tree = good().without("sys/kernel/sched_ext");
+        let report = check(&tree.view(), &lacking(0, &[]));
+        let fails = |finding: &&Finding| matches!(finding.verdict, Verdict::Fail(_));
+        let failures: Vec<_> = report.findings.iter().filter(fails).collect();
+        assert_eq!(failures.len(), 1, "{failures:?}");
+        assert_eq!(failures[0].topic, "sched_ext");
     }
 
     #[test]

@@ -9,11 +9,13 @@ use clap::Args;
 use super::config::Config;
 use super::machine::{Machine, simulate};
 use super::summary::Summary;
+use super::topology::Topology;
 use super::variants::Variant;
 use super::workload::file::{self, Scenario};
 use super::{eevdf, fluid, report, trace, workload};
 use crate::control::settings::{Policy, Settings};
-use crate::exit::{ExitCode, Failure, Outcome};
+use crate::exit::{ExitCode, Failure, Outcome, printed};
+use crate::kernel::topology::MAX_CPUS;
 
 /// How often `--check` looks at the whole machine, ns.
 const AUDIT: u64 = 50_000;
@@ -30,8 +32,8 @@ pub struct SimArgs {
     pub seed: Option<u64>,
 
     /// Number of CPUs (1 to 4096) [default: the file's, else 2]
-    #[arg(long, value_name = "N", conflicts_with = "topology")]
-    pub cpus: Option<String>,
+    #[arg(long, value_name = "N", conflicts_with = "topology", value_parser = clap::value_parser!(u32).range(1..=MAX_CPUS as i64))]
+    pub cpus: Option<u32>,
 
     /// NODESxCACHESxCORESxTHREADS: caches of a node, cores of a cache, threads of a core
     #[arg(long, value_name = "SHAPE")]
@@ -70,6 +72,7 @@ pub struct SimArgs {
 /// seed, the last decisions and the command that repeats it.
 pub fn run(args: &SimArgs, out: &mut impl Write) -> Outcome<ExitCode> {
     let scenario = scenario(args)?;
+    let trace_file = args.trace.as_deref().map(begin_trace).transpose()?;
     let mut config = scenario.config.clone();
     config.trace = args.trace.is_some();
     config.audit_period = if args.check { AUDIT } else { 0 };
@@ -78,9 +81,11 @@ pub fn run(args: &SimArgs, out: &mut impl Write) -> Outcome<ExitCode> {
         let text = report::failure(&machine, &repeat(args, &machine));
         return Err(Failure::new(ExitCode::Unexpected, text));
     }
-    if let Some(path) = &args.trace {
-        let write = || trace::write(&machine, &mut io::BufWriter::new(fs::File::create(path)?));
-        write().map_err(|error| unwritable(path, &error))?;
+    if let (Some(path), Some(file)) = (&args.trace, trace_file) {
+        let mut file = io::BufWriter::new(file);
+        trace::write(&machine, &mut file)
+            .and_then(|()| file.flush())
+            .map_err(|error| unwritable(path, &error))?;
     }
     let cpus = scenario.config.topology.cpus;
     let ideal = fluid::run(
@@ -99,8 +104,7 @@ pub fn run(args: &SimArgs, out: &mut impl Write) -> Outcome<ExitCode> {
     } else {
         summary.table()
     };
-    out.write_all(text.as_bytes())
-        .map_err(|error| unwritable(Path::new("standard output"), &error))?;
+    printed(out, &text)?;
     Ok(ExitCode::Ok)
 }
 
@@ -109,15 +113,28 @@ fn start(config: Config, variant: Variant, scenario: &Scenario) -> Outcome<Machi
         .map_err(|error| Failure::new(ExitCode::Unexpected, error))
 }
 
+/// Before the run: it would be in vain.
+fn begin_trace(path: &Path) -> Outcome<fs::File> {
+    fs::File::create(path).map_err(|error| unwritable(path, &error))
+}
+
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(ExitCode::Unexpected, format!("{}: {error}", path.display()))
+    let message = format!(
+        "--trace {}: {error}: name a file that can be written",
+        path.display()
+    );
+    Failure::new(ExitCode::Usage, message)
 }
 
 /// The file with the flags over it.
 fn scenario(args: &SimArgs) -> Outcome<Scenario> {
     let usage = |why: String| Failure::new(ExitCode::Usage, why);
-    let shape = args.topology.as_ref().or(args.cpus.as_ref());
-    let mut scenario = workload::load(&args.file, shape.map(String::as_str)).map_err(usage)?;
+    let shape = args.cpus.map(|cpus| cpus.to_string());
+    let shape = args.topology.clone().or(shape);
+    if let Some(shape) = &shape {
+        Topology::parse(shape).map_err(|why| usage(format!("--topology: {why}")))?;
+    }
+    let mut scenario = workload::load(&args.file, shape.as_deref()).map_err(usage)?;
     flags_over(args, &mut scenario).map_err(usage)?;
     Ok(scenario)
 }
@@ -146,7 +163,10 @@ fn flags_over(args: &SimArgs, scenario: &mut Scenario) -> Result<(), String> {
 /// The command line that repeats a run.
 fn repeat(args: &SimArgs, machine: &Machine) -> String {
     let mut line = format!("scx_fulcrum sim --seed {}", machine.cfg.seed);
-    if let Some(shape) = args.topology.as_ref().or(args.cpus.as_ref()) {
+    if let Some(cpus) = args.cpus {
+        line += &format!(" --cpus {cpus}");
+    }
+    if let Some(shape) = &args.topology {
         line += &format!(" --topology {shape}");
     }
     if let Some(kernel) = &args.kernel {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use scx_stats::prelude::*;
 
-use crate::exit::{ExitCode, Failure, Outcome};
+use crate::exit::{self, ExitCode, Failure, Outcome};
 use crate::wake::Sleeper;
 
 use super::metrics::Metrics;
@@ -79,7 +79,8 @@ pub fn run(path: &Path, interval: Duration, sleeper: &Sleeper) -> Outcome<()> {
     while !sleeper.stopping() {
         if Instant::now() >= due {
             due = Instant::now() + interval;
-            if client.fetch()?.print(&mut io::stdout().lock()).is_err() {
+            let metrics = client.fetch()?;
+            if !exit::written(metrics.print(&mut io::stdout().lock()))? {
                 return Ok(());
             }
         }

@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use super::live::Message;
 use super::player::Replay;
 use super::session::Record;
-use crate::exit::{ExitCode, Failure, Outcome};
+use crate::exit::{self, ExitCode, Failure, Outcome};
 use crate::stats::frame::Frame;
 use crate::stats::observer::Sections;
 use crate::wake::Sleeper;
@@ -40,11 +40,7 @@ pub fn print(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
 /// Print a frame; false: whoever read has closed the pipe.
 fn printed(frame: &Frame) -> Outcome<bool> {
     let mut out = io::stdout().lock();
-    match print(frame, &mut out).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::unwritten(&error)),
-    }
+    exit::written(print(frame, &mut out).and_then(|()| out.flush()))
 }
 
 /// Print each frame as it comes, until a signal, or until nobody reads.

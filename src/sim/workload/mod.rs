@@ -161,6 +161,9 @@ pub struct Workload {
     pub changes: Vec<Change>,
 }
 
+/// What to do about a file that is none.
+const REMEDY: &str = "name a workload file, as docs/simulator.md describes";
+
 /// Reads a workload file, ours or rt-app's, for a machine of `shape`
 /// (see [`Topology::parse`]; none: the file's own, else 2 CPUs).
 ///
@@ -169,7 +172,8 @@ pub struct Workload {
 /// One line: the file, the place and what is wrong there.
 pub fn load(path: &Path, shape: Option<&str>) -> Result<Scenario, String> {
     let place = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("{place}: {error}"))?;
+    let text = fs::read(path).map_err(|error| format!("{place}: {error}: {REMEDY}"))?;
+    let text = String::from_utf8(text).map_err(|_| format!("{place}: not a text: {REMEDY}"))?;
     if rtapp::is_one(&text) {
         let topology = Topology::parse(shape.unwrap_or("2"))?;
         return rtapp::parse(&text, &topology).map_err(|why| format!("{place}:{why}"));
