@@ -216,17 +216,6 @@ impl File {
         }
         let mut members: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, spec) in self.groups.iter().enumerate() {
-            if self
-                .groups
-                .iter()
-                .take(index)
-                .any(|other| other.name == spec.name)
-            {
-                return Err(format!(
-                    "groups[{index}].name: {:?} is there twice",
-                    spec.name
-                ));
-            }
             let first = workload.groups.len();
             spec.add_to(&mut workload, topology, &paths)
                 .map_err(|why| format!("groups[{index}].{why}"))?;
@@ -345,10 +334,6 @@ mod tests {
             ("{\"seconds\": 0}", "seconds: 0 is not in"),
             ("{\"kernel\": \"5.4\"}", "kernel: \"5.4\" is none of"),
             ("{\"topology\": \"0\"}", "topology: \"0\" is neither"),
-            (
-                r#"{"groups": [{"name": "a", "does": {"hog": {}}}, {"name": "a", "does": {"hog": {}}}]}"#,
-                "groups[1].name: \"a\" is there twice",
-            ),
             (
                 r#"{"groups": [{"name": "a", "nice": 20, "does": {"hog": {}}}]}"#,
                 "groups[0].nice: 20 is not in -20..=19",

@@ -187,6 +187,15 @@ pub fn load(path: &Path, shape: Option<&str>) -> Result<Scenario, String> {
             .file_stem()
             .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     }
+    for (index, spec) in file.groups.iter().enumerate() {
+        let mut others = file.groups.iter().take(index);
+        if others.any(|other| other.name == spec.name) {
+            let name = &spec.name;
+            return Err(format!(
+                "{place}: groups[{index}].name: {name:?} is there twice"
+            ));
+        }
+    }
     file.scenario().map_err(|why| format!("{place}: {why}"))
 }
 
