@@ -1,6 +1,7 @@
 //! Scenarios for the simulator's tests: random ones, and how to run them.
 #![allow(dead_code)]
 
+pub mod caches;
 pub mod habits;
 pub mod judge;
 pub mod policies;

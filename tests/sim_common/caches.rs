@@ -1,0 +1,54 @@
+//! One hog more than CPUs, over two caches whose clocks other work drove apart.
+#![allow(dead_code)]
+
+use scx_fulcrum::sim::variants::Variant;
+use scx_fulcrum::sim::workload::file::{Does, File, GroupSpec};
+
+use super::judge::{judge, ran, share_error};
+use super::{file, group};
+
+const TWO_CACHES: &str = "1x2x2x2";
+const CPUS: usize = 8;
+
+fn hogs(start_us: u64) -> impl Iterator<Item = GroupSpec> {
+    (0..=CPUS).map(move |_| {
+        let mut hog = group("hog", 1, 0, Does::Hog {});
+        hog.start_us = start_us;
+        hog
+    })
+}
+
+/// One task alone has run in one of the caches before the hogs start: its clock is
+/// far ahead of the other's.
+pub fn far_apart(seed: u64) -> File {
+    let does = Does::Sleeper {
+        run_us: 500_000,
+        sleep_us: 40_000_000,
+    };
+    let mut before = group("before", 1, 0, does);
+    before.cpus = Some("0".to_string());
+    let mut groups = vec![before];
+    groups.extend(hogs(2_000_000));
+    let mut file = file(TWO_CACHES, 4.0, groups);
+    file.seed = Some(seed);
+    file
+}
+
+/// The mean over some seeds of the hogs' worst error, or what went wrong.
+pub fn mean_error(build: fn(u64) -> File, mut variant: Variant) -> (Result<f64, String>, Variant) {
+    const SEEDS: u64 = 4;
+    let mut sum = 0.0;
+    for seed in 1..=SEEDS {
+        let (result, back) = judge(&build(seed), variant, |machine| {
+            let ran = ran(machine);
+            let hogs = &ran[ran.len() - CPUS - 1..];
+            sum += share_error(hogs, &[1.0; CPUS + 1]);
+            Ok(())
+        });
+        variant = back;
+        if let Err(text) = result {
+            return (Err(text), variant);
+        }
+    }
+    (Ok(sum / SEEDS as f64), variant)
+}
