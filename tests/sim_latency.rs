@@ -6,6 +6,7 @@ mod sim_common;
 use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::workload::Group;
 use scx_fulcrum::sim::workload::program::Step;
+use sim_common::habits::nearly_alone;
 use sim_common::programs::{MS, Setup, US, repeat, setup};
 
 /// Starts after `phase`, then does these steps in each `period`.
@@ -69,10 +70,7 @@ fn readers_do_not_wait_beside_a_compaction() {
 #[test]
 fn a_lone_task_makes_way_at_once() {
     for nice in [-5, 0, 10] {
-        let mut hog = Group::hogs("hog", 1);
-        hog.nice = nice;
-        let naps = vec![Step::Timer(37_300 * US), Step::Run(200 * US)];
-        let machine = setup("1", 20.0, vec![hog, repeat("sleeper", 1, naps)]).run();
+        let machine = nearly_alone(nice).run();
         let wait = machine.stats.groups[1].wakeup.percentile(0.99);
         println!("nice {nice}: 99 % within {} us", wait / US);
         assert!(wait < 100 * US, "nice {nice}: {wait}");

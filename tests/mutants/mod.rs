@@ -240,6 +240,12 @@ pub const MUTANTS: &[Mutant] = &[
         replace: "\treturn false;\n",
     },
     Mutant {
+        name: "lone_task_leaves_its_deadline",
+        file: "pick.h",
+        find: "\t\tpick_lone(cpu, t);\n",
+        replace: "",
+    },
+    Mutant {
         name: "fair_slices_without_weight",
         file: "policy/fair.h",
         find: "\tu64 request = slice * a->weight.weight / NICE_0_WEIGHT;\n",

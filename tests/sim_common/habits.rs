@@ -59,6 +59,23 @@ pub fn clock_goes_on(variant: Variant) -> Verdict {
     judge(&file, variant, |_| Ok(()))
 }
 
+/// A hog that is mostly alone, beside a task that wakes now and then.
+pub fn nearly_alone(nice: i32) -> Setup {
+    let mut hog = Group::hogs("hog", 1);
+    hog.nice = nice;
+    let naps = vec![Step::Timer(37_300 * US), Step::Run(200 * US)];
+    setup("1", 20.0, vec![hog, repeat("sleeper", 1, naps)])
+}
+
+/// Who runs alone makes way at once, though its ticks moved the clock far beyond
+/// what it was due at.
+pub fn makes_way(variant: Variant) -> Verdict {
+    nearly_alone(10).judge(variant, |machine| {
+        let wait = machine.stats.groups[1].wakeup.percentile(0.99);
+        verdict(wait < 100 * US, || format!("woke after {} us", wait / US))
+    })
+}
+
 /// Two hogs beside three that sleep before their slices end, on two CPUs.
 pub fn nappers() -> Setup {
     let naps = vec![Step::Run(2900 * US), Step::Sleep(100 * US)];

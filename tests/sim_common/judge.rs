@@ -36,6 +36,7 @@ pub const JUDGES: &[Judge] = &[
     ),
     ("a light task takes no clock along", habits::light_tasks),
     ("short lives and naps gain nothing", habits::games),
+    ("who runs alone makes way", habits::makes_way),
     ("random scenarios", random),
 ];
 
