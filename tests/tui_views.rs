@@ -81,12 +81,42 @@ fn what_lies_over_a_view() {
     snapshots.view("help", &frames, "?", UTF8);
     snapshots.view("help-ascii", &frames, "?", ASCII);
     snapshots.view("menu", &frames, "c<Down>", UTF8);
+    snapshots.view("menu-end", &frames, "c<End>", UTF8);
     snapshots.view("confirm", &frames, "c<Down><Enter>", UTF8);
     snapshots.view("knob", &frames, "c<End><Enter>99999<Enter>", UTF8);
     snapshots.view("explained-task", &frames, "3<Down><Enter>", UTF8);
     snapshots.view("explained-group", &frames, "2<Down><Enter><Down>", UTF8);
     snapshots.view("filter", &frames, "3/ng", UTF8);
     snapshots.done();
+}
+
+/// On the smallest screen, all that a dialog says can be scrolled to.
+#[test]
+fn dialogs_fit_the_smallest_screen() {
+    for (keys, words) in [
+        ("?", "Choose machine, Suspend; brings back"),
+        ("c", "exact shares by weight, short tasks wake fast"),
+        (
+            "c<Down>",
+            "desktop, audio, games: fair, and short tasks come sooner",
+        ),
+        (
+            "c<Enter>",
+            "y sets it, any other now then policy=fair slice-us=3000",
+        ),
+        ("c<End><Enter>99999<Enter>", "99999 0 to 30000 microseconds"),
+    ] {
+        let mut model = screen(&sample::frames(3), (20, 6), UTF8);
+        typed(&mut model, keys);
+        let mut seen = String::new();
+        for _ in 0..80 {
+            seen += &text(&model);
+            typed(&mut model, "<Down>");
+        }
+        for word in words.split(' ') {
+            assert!(seen.contains(word), "{keys}: {word}: {seen}");
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use super::keys::{self, Action};
 use super::model::{Feed, Model, Overlay};
 use super::update::Effect;
+use super::view::overlay;
 use crate::control::settings::{CREDIT_US, MODES, POLICIES, SLICE_US, Settings};
 
 /// Longest number that can be typed.
@@ -51,7 +52,12 @@ pub fn open(model: &mut Model) {
     match model.feed {
         Feed::Replay { .. } => model.say("a recording can't be changed", true),
         Feed::Live { lost: Some(_) } => model.say("there is no scheduler to change now", true),
-        Feed::Live { lost: None } => model.overlay = Overlay::Menu(chosen_now(model)),
+        Feed::Live { lost: None } => {
+            model.overlay = Overlay::Menu {
+                at: chosen_now(model),
+                skip: 0,
+            }
+        }
     }
 }
 
@@ -65,29 +71,47 @@ fn chosen_now(model: &Model) -> usize {
 /// A key while a dialog of ours is open.
 pub fn key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Effect {
     match overlay {
-        Overlay::Menu(at) => menu(model, at, key),
+        Overlay::Menu { at, skip } => menu(model, (at, skip), key),
         Overlay::Knob {
             key: knob, text, ..
         } => typed(model, knob, text, key),
-        Overlay::Confirm { key: what, value } => {
+        Overlay::Confirm {
+            key: what,
+            value,
+            top,
+        } => {
             if matches!(key.code, KeyCode::Char('y' | 'Y')) {
                 return Effect::Set { key: what, value };
             }
-            model.say("nothing was changed", false);
+            let hidden = overlay::confirm_hidden(model, what, &value);
+            match keys::action(key) {
+                Some(Action::Move(by) | Action::Page(by)) if hidden > 0 => {
+                    model.overlay = Overlay::Confirm {
+                        key: what,
+                        value,
+                        top: top.saturating_add_signed(by).min(hidden),
+                    };
+                }
+                _ => model.say("nothing was changed", false),
+            }
         }
         _ => {}
     }
     Effect::None
 }
 
-fn menu(model: &mut Model, at: usize, key: KeyEvent) {
+fn menu(model: &mut Model, (at, skip): (usize, usize), key: KeyEvent) {
     let entries = entries();
     let last = entries.len().saturating_sub(1);
-    let at = match keys::action(key) {
-        Some(Action::Move(by)) => at.saturating_add_signed(by).min(last),
-        Some(Action::Page(by)) => at.saturating_add_signed(by * 5).min(last),
-        Some(Action::First) => 0,
-        Some(Action::Last) => last,
+    // Through the text of an entry that does not fit, line by line.
+    let hidden = overlay::menu_hidden(model, at);
+    let (at, skip) = match keys::action(key) {
+        Some(Action::Move(1)) if skip < hidden => (at, skip + 1),
+        Some(Action::Move(-1)) if skip > 0 => (at, (skip - 1).min(hidden)),
+        Some(Action::Move(by)) => (at.saturating_add_signed(by).min(last), 0),
+        Some(Action::Page(by)) => (at.saturating_add_signed(by * 5).min(last), 0),
+        Some(Action::First) => (0, 0),
+        Some(Action::Last) => (last, 0),
         Some(Action::Detail) => {
             if let Some(entry) = entries.get(at) {
                 model.overlay = chosen(entry);
@@ -96,7 +120,7 @@ fn menu(model: &mut Model, at: usize, key: KeyEvent) {
         }
         _ => return,
     };
-    model.overlay = Overlay::Menu(at);
+    model.overlay = Overlay::Menu { at, skip };
 }
 
 fn chosen(entry: &Entry) -> Overlay {
@@ -105,6 +129,7 @@ fn chosen(entry: &Entry) -> Overlay {
         Some(value) => Overlay::Confirm {
             key,
             value: value.to_string(),
+            top: 0,
         },
         None => Overlay::Knob {
             key,
@@ -126,6 +151,7 @@ fn typed(model: &mut Model, knob: &'static str, mut text: String, key: KeyEvent)
                 model.overlay = Overlay::Confirm {
                     key: knob,
                     value: text,
+                    top: 0,
                 };
                 return;
             }

@@ -127,8 +127,13 @@ pub enum Overlay {
     Detail(usize),
     /// The filter is being typed; the one that Esc brings back.
     Filter(String),
-    /// What to change: the line that is chosen.
-    Menu(usize),
+    /// What to change.
+    Menu {
+        /// The entry that is chosen.
+        at: usize,
+        /// Lines of it that are scrolled over, where it does not fit.
+        skip: usize,
+    },
     /// A knob's new value is being typed.
     Knob {
         /// Which.
@@ -144,6 +149,8 @@ pub enum Overlay {
         key: &'static str,
         /// And to what.
         value: String,
+        /// The first line that is shown, where not all fit.
+        top: usize,
     },
 }
 

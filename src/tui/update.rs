@@ -112,7 +112,11 @@ pub fn settle(model: &mut Model) {
         .max((place.cursor + 1).saturating_sub(height.max(1)))
         .min(ids.len().saturating_sub(height));
     let lines = view::overlay_lines(model);
-    if let Overlay::Help(top) | Overlay::Detail(top) = &mut model.overlay {
+    if let Overlay::Help(top)
+    | Overlay::Detail(top)
+    | Overlay::Menu { skip: top, .. }
+    | Overlay::Confirm { top, .. } = &mut model.overlay
+    {
         *top = (*top).min(lines);
     }
 }

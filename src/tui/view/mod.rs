@@ -52,9 +52,11 @@ pub fn list_height(model: &Model) -> usize {
 
 /// How far what lies over the view can be scrolled.
 pub fn overlay_lines(model: &Model) -> usize {
-    let lines = match model.overlay {
-        Overlay::Help(_) => BINDINGS.len(),
+    let lines = match &model.overlay {
+        Overlay::Help(_) => overlay::help_lines(model).len(),
         Overlay::Detail(_) => overlay::detail_lines(model).len(),
+        Overlay::Menu { at, .. } => return overlay::menu_hidden(model, *at),
+        Overlay::Confirm { key, value, .. } => return overlay::confirm_hidden(model, key, value),
         _ => 0,
     };
     lines.saturating_sub(overlay::text_height(model))

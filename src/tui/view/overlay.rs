@@ -24,6 +24,21 @@ const NAME: usize = 17;
 /// Cells from a figure to what is said of it, if that is in the same line.
 const VALUE: usize = 14;
 
+/// Cells from the names of keys to what they do.
+const KEYS: usize = 10;
+
+/// Cells from an entry of the menu to what is said of it.
+const ENTRY: usize = 18;
+
+/// Cells below which a text does not stand beside its name.
+const LEAST_TEXT: usize = 24;
+
+/// Widths of the boxes where there is room.
+const HELP: u16 = 86;
+const MENU: u16 = 98;
+const KNOB: u16 = 64;
+const CONFIRM: u16 = 60;
+
 /// Lines of a text that lies over the view for which there is room.
 pub fn text_height(model: &Model) -> usize {
     usize::from(model.size.1).saturating_sub(4).max(1)
@@ -33,14 +48,17 @@ pub fn text_height(model: &Model) -> usize {
 pub fn draw(screen: &mut Canvas<'_>, model: &Model) {
     match &model.overlay {
         Overlay::None | Overlay::Filter(_) => {}
-        Overlay::Help(top) => help(screen, *top),
+        Overlay::Help(top) => text(screen, "keys", &help_lines(model), *top, HELP),
         Overlay::Detail(top) => {
             let lines = detail_lines(model);
             text(screen, "explained", &lines, *top, width(model));
         }
-        Overlay::Menu(at) => menu(screen, *at),
+        Overlay::Menu { at, skip } => menu(screen, model, *at, *skip),
         Overlay::Knob { key, text, wrong } => knob(screen, model, (key, text), wrong.as_deref()),
-        Overlay::Confirm { key, value } => confirm(screen, model, key, value),
+        Overlay::Confirm { key, value, top } => {
+            let lines = confirm_lines(model, key, value);
+            dialog(screen, "really?", &lines, *top, CONFIRM);
+        }
     }
 }
 
@@ -86,35 +104,83 @@ fn text(screen: &mut Canvas<'_>, title: &str, lines: &[Vec<Piece>], top: usize, 
     frame.ending(end, y, &hint, Role::Dim);
 }
 
-fn help(screen: &mut Canvas<'_>, top: usize) {
-    let line = |binding: &crate::tui::keys::Binding| {
-        vec![
-            (format!("{:<9} ", binding.keys), Role::Key),
-            (binding.text.to_string(), Role::Plain),
-        ]
-    };
-    let lines: Vec<_> = BINDINGS.iter().map(line).collect();
-    text(screen, "keys", &lines, top, 86);
+/// The keys and what they do, for a screen of that width.
+pub fn help_lines(model: &Model) -> Vec<Vec<Piece>> {
+    let room = inside(model, HELP);
+    BINDINGS
+        .iter()
+        .flat_map(|binding| beside(binding.keys, KEYS, binding.text, Role::Plain, room))
+        .collect()
 }
 
-fn menu(screen: &mut Canvas<'_>, at: usize) {
+/// A name and a text beside it or, where that would leave too little room,
+/// below it.
+fn beside(name: &str, width: usize, text: &str, role: Role, room: usize) -> Vec<Vec<Piece>> {
+    let below = room < width + LEAST_TEXT;
+    let indent = if below { 2 } else { width };
+    let mut parts = wrapped(text, room.saturating_sub(indent).max(1)).into_iter();
+    let mut first = vec![(format!("{name:<width$}"), Role::Key)];
+    if !below {
+        first.push((parts.next().unwrap_or_default(), role));
+    }
+    let rest = parts.map(|part| vec![(format!("{:indent$}{part}", ""), role)]);
+    std::iter::once(first).chain(rest).collect()
+}
+
+/// Columns inside of a box that is `width` wide where there is room for it.
+fn inside(model: &Model, width: u16) -> usize {
+    usize::from(model.size.0.min(width).saturating_sub(4))
+}
+
+/// One entry of the menu; all of its text only if it is the `chosen` one.
+fn entry_lines(entry: &change::Entry, chosen: bool, room: usize) -> Vec<Vec<Piece>> {
+    let name = match entry.value {
+        Some(value) => format!("{}={value}", entry.key),
+        None => format!("{}=...", entry.key),
+    };
+    let mut lines = beside(&name, ENTRY, &entry.text, Role::Plain, room);
+    if !chosen {
+        lines.truncate(1);
+    }
+    lines
+}
+
+/// Lines of the text of entry `at` for which the menu has no room.
+pub fn menu_hidden(model: &Model, at: usize) -> usize {
+    let room = usize::from(model.size.1.saturating_sub(2)).max(1);
     let entries = change::entries();
-    let height = u16::try_from(entries.len() + 2).unwrap_or(u16::MAX);
-    let mut frame = middle(screen, 98, height);
+    let lines = entries
+        .get(at)
+        .map(|entry| entry_lines(entry, true, inside(model, MENU)));
+    lines.map_or(0, |lines| lines.len().saturating_sub(room))
+}
+
+fn menu(screen: &mut Canvas<'_>, model: &Model, at: usize, skip: usize) {
+    let entries = change::entries();
+    let room = inside(model, MENU);
+    let lengths = entries
+        .iter()
+        .map(|entry| entry_lines(entry, true, room).len());
+    let tallest = lengths.max().unwrap_or(1);
+    let height = u16::try_from(entries.len() + tallest + 1).unwrap_or(u16::MAX);
+    let mut frame = middle(screen, MENU, height);
     let mut inside = frame.boxed("change the scheduler");
-    let room = inside.height();
-    let top = (at + 1).saturating_sub(usize::from(room));
-    for (y, (number, entry)) in (0..room).zip(entries.iter().enumerate().skip(top)) {
-        let name = match entry.value {
-            Some(value) => format!("{}={value}", entry.key),
-            None => format!("{}=...", entry.key),
-        };
-        let pieces = [
-            (format!(" {name:<17} "), Role::Key),
-            (entry.text.clone(), Role::Plain),
-        ];
-        inside.pieces(0, y, &pieces);
+    let mut lines = Vec::new();
+    let (mut first, mut last) = (0, 0);
+    for (number, entry) in entries.iter().enumerate() {
+        let own = entry_lines(entry, number == at, room);
         if number == at {
+            (first, last) = (lines.len(), lines.len() + own.len());
+        }
+        lines.extend(own);
+    }
+    // All of the chosen one is seen or, if that is too much, its name and what
+    // was scrolled to.
+    let visible = inside.height();
+    let top = last.saturating_sub(usize::from(visible)).min(first) + skip;
+    for (y, (number, line)) in (0..visible).zip(lines.iter().enumerate().skip(top)) {
+        inside.pieces(0, y, line);
+        if (first..last).contains(&number) {
             inside.paint(y, Role::Cursor);
         }
     }
@@ -122,19 +188,16 @@ fn menu(screen: &mut Canvas<'_>, at: usize) {
         frame.width().saturating_sub(2),
         frame.height().saturating_sub(1),
     );
-    frame.ending(end, y, " Enter chooses, Esc closes ", Role::Dim);
+    let hint = match frame.width() {
+        0..28 => " Enter, Esc ",
+        _ => " Enter chooses, Esc closes ",
+    };
+    frame.ending(end, y, hint, Role::Dim);
 }
 
 fn knob(screen: &mut Canvas<'_>, model: &Model, (key, typed): (&str, &str), wrong: Option<&str>) {
-    let mut frame = middle(screen, 64, 5);
-    let mut inside = frame.boxed("change the scheduler");
-    let cursor = inside.look.pick("▏", "_").to_string();
-    let pieces = [
-        (format!("{key} = "), Role::Key),
-        (typed.to_string(), Role::Plain),
-        (cursor, Role::Key),
-    ];
-    inside.pieces(0, 0, &pieces);
+    let room = inside(model, KNOB);
+    let cursor = model.look.pick("▏", "_");
     let scheduler = &model.frame.scheduler;
     let now = match key {
         "slice-us" => scheduler.slice_us,
@@ -142,32 +205,86 @@ fn knob(screen: &mut Canvas<'_>, model: &Model, (key, typed): (&str, &str), wron
     };
     let range = change::entries().into_iter().find(|entry| entry.key == key);
     let range = range.map(|entry| entry.text).unwrap_or_default();
-    inside.text(0, 1, u16::MAX, &format!("now {now}; {range}"), Role::Dim);
-    match wrong {
-        Some(why) => inside.text(0, 2, u16::MAX, why, Role::Bad),
-        None => inside.text(0, 2, u16::MAX, "Enter goes on, Esc stops", Role::Dim),
+    let value = vec![
+        (format!("{key} = "), Role::Key),
+        (typed.to_string(), Role::Plain),
+        (cursor.to_string(), Role::Key),
+    ];
+    let hint = wrong.unwrap_or("Enter goes on, Esc stops");
+    let role = if wrong.is_some() {
+        Role::Bad
+    } else {
+        Role::Dim
     };
+    let mut lines = vec![value];
+    lines.extend(folded(&format!("now {now}; {range}"), Role::Dim, room));
+    lines.extend(folded(hint, role, room));
+    if lines.len() > usize::from(screen.height().saturating_sub(2)) {
+        // The number, and what it may be.
+        let value = vec![
+            (typed.to_string(), Role::Plain),
+            (cursor.to_string(), Role::Key),
+        ];
+        lines = vec![vec![(format!("{key} ="), Role::Key)], value];
+        lines.extend(folded(&range, role, room));
+    }
+    dialog(screen, "change the scheduler", &lines, 0, KNOB);
 }
 
-fn confirm(screen: &mut Canvas<'_>, model: &Model, key: &str, value: &str) {
-    let mut frame = middle(screen, 60, 6);
-    let mut inside = frame.boxed("really?");
+/// What is asked before something is set, for a screen of that size.
+fn confirm_lines(model: &Model, key: &str, value: &str) -> Vec<Vec<Piece>> {
+    let room = inside(model, CONFIRM);
     let scheduler = &model.frame.scheduler;
     let now = format!(
         "now  policy={} slice-us={} credit-us={}",
         scheduler.policy, scheduler.slice_us, scheduler.credit_us
     );
-    inside.text(0, 0, u16::MAX, &format!("Set {key}={value}?"), Role::Key);
-    inside.text(0, 1, u16::MAX, &now, Role::Dim);
     let then = format!("then {}", change::meaning(key, value));
-    inside.text(0, 2, u16::MAX, &then, Role::Plain);
-    inside.text(
-        0,
-        3,
-        u16::MAX,
-        "y sets it, any other key doesn't",
-        Role::Dim,
+    let question = folded(&format!("Set {key}={value}?"), Role::Key, room);
+    let keys = folded("y sets it, any other key doesn't", Role::Dim, room);
+    let (now, then) = (
+        folded(&now, Role::Dim, room),
+        folded(&then, Role::Plain, room),
     );
+    let all = question.len() + keys.len() + now.len() + then.len();
+    // Where not all can be seen at once, what matters most comes first.
+    if all > usize::from(model.size.1.saturating_sub(2)) {
+        [question, keys, then, now].concat()
+    } else {
+        [question, now, then, keys].concat()
+    }
+}
+
+/// How far the question whether to set something can be scrolled.
+pub fn confirm_hidden(model: &Model, key: &str, value: &str) -> usize {
+    let room = usize::from(model.size.1.saturating_sub(2)).max(1);
+    confirm_lines(model, key, value).len().saturating_sub(room)
+}
+
+/// A text in lines that fit.
+fn folded(text: &str, role: Role, room: usize) -> Vec<Vec<Piece>> {
+    let parts = wrapped(text, room.max(1)).into_iter();
+    parts.map(|part| vec![(part, role)]).collect()
+}
+
+/// A box that takes all of the screen if it must.
+fn dialog(screen: &mut Canvas<'_>, title: &str, lines: &[Vec<Piece>], top: usize, width: u16) {
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
+    let mut frame = middle(screen, width, height);
+    let mut inside = frame.boxed(title);
+    let room = inside.height();
+    for (y, line) in (0..room).zip(lines.iter().skip(top)) {
+        inside.pieces(0, y, line);
+    }
+    if lines.len() > usize::from(room) {
+        let shown = top + 1..=(top + usize::from(room)).min(lines.len());
+        let hint = format!(" {}-{} of {} ", shown.start(), shown.end(), lines.len());
+        let (end, y) = (
+            frame.width().saturating_sub(2),
+            frame.height().saturating_sub(1),
+        );
+        frame.ending(end, y, &hint, Role::Dim);
+    }
 }
 
 /// All that is known of the row of the cursor, each figure explained.
