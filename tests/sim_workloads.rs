@@ -20,6 +20,7 @@ fn args(name: &str) -> SimArgs {
         kernel: None,
         policy: None,
         seconds: None,
+        agent: false,
         check: true,
         json: true,
         trace: None,
@@ -60,6 +61,21 @@ fn four_thousand_cpus() {
     args.seconds = Some(0.02);
     args.check = false;
     assert_eq!(summary(&args)["cpus"], 4096);
+}
+
+/// Hogs that crowd one of four caches until they may leave it.
+#[test]
+fn the_agent_is_there_if_asked_for() {
+    let mut args = args("crowd.json");
+    args.topology = Some("1x4x4x1".to_string());
+    args.seconds = Some(0.5);
+    assert!(summary(&args)["agent"].is_null());
+    args.agent = true;
+    assert!(summary(&args)["agent"]["rounds"].as_u64() >= Some(1));
+    args.json = false;
+    let mut out = Vec::new();
+    run(&args, &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("\nagent: "));
 }
 
 #[test]

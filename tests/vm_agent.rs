@@ -15,7 +15,7 @@ fn check(version: &str) -> Result<(), Failed> {
         "4,sockets=2,cores=2,threads=1",
         "--deterministic",
         "--timeout",
-        "900",
+        "1800",
     ];
     let command = ["tests/guest/check.sh", "agent"];
     vm::verdict(&vm::vm(version, &options, &command)?)

@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::ledger::{Load, Sample, Shape};
 use super::planner::{self, Closed, Move};
 
@@ -125,7 +127,7 @@ pub struct Round {
 }
 
 /// Sums over all rounds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// Rounds.
     pub rounds: u64,

@@ -119,10 +119,24 @@ impl Waits {
         news
     }
 
+    /// Why this very wait lasted, if a neighbour of the CPU has said so before. Who
+    /// runs the task in the end only knows that it was there.
+    fn known_reason(&self, wait: &Wait, now: Instant) -> Option<Reason> {
+        let earlier = self.recent.iter().rev();
+        let mut same = earlier.filter(|(at, earlier)| {
+            let outside = matches!(earlier.reason, Reason::HigherClass | Reason::Offline);
+            outside && earlier.pid == wait.pid && now.saturating_duration_since(*at) < wait.waited
+        });
+        same.next().map(|(_, earlier)| earlier.reason)
+    }
+
     /// Takes in reports, in the order of their numbers; the line for the log,
     /// if it is time for one.
     pub fn take(&mut self, reports: Vec<Wait>, now: Instant) -> Option<String> {
-        for wait in reports {
+        for mut wait in reports {
+            if let Some(reason) = self.known_reason(&wait, now) {
+                wait.reason = reason;
+            }
             let new = wait.number.wrapping_sub(self.seen);
             self.untold = self.untold.saturating_add(new);
             self.seen = wait.number;
@@ -180,6 +194,29 @@ mod tests {
         assert_eq!(waits.news(start + TELL_EVERY).len(), 1, "one task");
         assert_eq!(waits.news(start + TELL_EVERY + NEWS), [""; 0]);
         assert_eq!(waits.seen(), 19);
+    }
+
+    #[test]
+    fn a_wait_keeps_the_reason_that_was_seen_from_outside() {
+        let mut waits = Waits::default();
+        let start = Instant::now();
+        let behind = Wait {
+            reason: Reason::HigherClass,
+            ..wait(1)
+        };
+        let rescued = |number| Wait {
+            waited: Duration::from_secs(4),
+            reason: Reason::Crowded,
+            ..wait(number)
+        };
+        waits.take(vec![behind], start);
+        waits.take(vec![rescued(2)], start + Duration::from_secs(1));
+        let news = waits.news(start + Duration::from_secs(1));
+        assert!(news[0].contains("4.0 s") && news[0].contains("real-time"));
+        // Another wait, which began afterwards.
+        waits.take(vec![rescued(3)], start + Duration::from_secs(9));
+        let news = waits.news(start + Duration::from_secs(9));
+        assert!(news[0].contains("behind the other tasks"), "{news:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod balancer;
 pub mod diagnosis;
 mod haste;
+pub mod leaks;
 pub mod ledger;
 pub mod manager;
 pub mod planner;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the agent does while it schedules, besides serving clients: rounds of the
-//! balancer, answers to calls, and word of tasks that wait too long. Each happens
-//! because the BPF program asked for it, so an idle machine has none of it.
+//! balancer, answers to calls, and word of tasks that wait too long and of leaks.
+//! Each happens because the BPF program asked for it, or as the agent is awake for
+//! something else, so an idle machine has none of it.
 
 use std::time::{Duration, Instant};
 
 use super::balancer::{Balancer, Dealt, Figures, HINT_VALID};
 use super::diagnosis::Waits;
+use super::leaks::Leaks;
 use super::ledger::Shape;
 use crate::kernel::events::Heard;
 use crate::kernel::scheduler::Scheduler;
@@ -19,6 +21,7 @@ use crate::stats::reports::{Reports, unix_ms};
 pub struct Rounds {
     balancer: Balancer,
     waits: Waits,
+    leaks: Leaks,
     start: Instant,
     due: Option<Instant>,
 }
@@ -29,14 +32,15 @@ impl Rounds {
         Self {
             balancer: Balancer::new(Shape::of(topology)),
             waits: Waits::default(),
+            leaks: Leaks::default(),
             start: Instant::now(),
             due: None,
         }
     }
 
     /// When to come back, heard or not.
-    pub const fn deadline(&self) -> Option<Instant> {
-        self.due
+    pub fn deadline(&self) -> Option<Instant> {
+        self.due.into_iter().chain(self.leaks.deadline()).min()
     }
 
     /// What the balancer has done.
@@ -54,7 +58,16 @@ impl Rounds {
                 reports.happened("warning", line);
             }
         }
+        if self.leaks.is_due(now) {
+            let tally = scheduler.tally();
+            log::debug!("leaks: {tally:?}");
+            if let Some(line) = self.leaks.look(tally, now) {
+                log::warn!("{line}");
+                reports.happened("warning", line);
+            }
+        }
         reports.warnings = self.waits.news(now);
+        reports.warnings.extend_from_slice(self.leaks.news());
         if heard.call || self.due.is_some_and(|due| due <= now) {
             self.balance(scheduler, now.duration_since(self.start), reports);
         }

@@ -13,7 +13,7 @@ use super::record::{End, Record, Run};
 use crate::exit::{Outcome, printed};
 use crate::kernel::seat::Seat;
 use crate::kernel::view::SystemView;
-use crate::stats::frame::Frame;
+use crate::stats::frame::{Frame, Group};
 use crate::stats::reports::unix_ms;
 
 /// All that is known.
@@ -66,7 +66,7 @@ pub fn find(view: &SystemView, record: &Path, socket: &Path) -> Status {
 }
 
 fn agent(socket: &Path) -> (String, Option<Frame>) {
-    let question = json!({"ask": "frame", "sections": ["waits"]});
+    let question = json!({"ask": "frame", "sections": ["waits", "groups"]});
     let answer = exchange(socket, &question);
     match answer.and_then(|value| Ok(serde_json::from_value::<Frame>(value)?)) {
         Ok(frame) => ("answers".to_string(), Some(frame)),
@@ -216,6 +216,9 @@ fn running(frame: &Frame) -> String {
             }
         ),
     );
+    if let Some(limits) = limits(&frame.groups) {
+        text += &row("cpu.max", limits);
+    }
     for fallback in &health.fallbacks {
         text += &row("fallback", fallback.clone());
     }
@@ -223,6 +226,22 @@ fn running(frame: &Frame) -> String {
         text += &row("WARNING", warning.clone());
     }
     text
+}
+
+/// Which cgroups have a `cpu.max`; `None`: none.
+fn limits(groups: &[Group]) -> Option<String> {
+    /// So many are named.
+    const NAMED: usize = 3;
+    let limited: Vec<_> = groups.iter().filter(|group| group.max_pct > 0.0).collect();
+    let named = limited.iter().take(NAMED);
+    let named: Vec<_> = named
+        .map(|group| format!("{} ({} % of a CPU)", group.path, group.max_pct))
+        .collect();
+    let more = match limited.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!limited.is_empty()).then(|| format!("not enforced: {}{more}", named.join(", ")))
 }
 
 fn duration(seconds: u64) -> String {

@@ -117,3 +117,25 @@ fn durations_are_rounded() {
         assert_eq!(duration(seconds), text);
     }
 }
+
+#[test]
+fn limits_are_named_and_said_not_to_be_enforced() {
+    let group = |path: &str, max_pct: f64| Group {
+        path: path.to_string(),
+        max_pct,
+        ..Group::default()
+    };
+    assert_eq!(limits(&[group("/a", 0.0)]), None);
+    let some = [group("/a", 50.0), group("/b", 0.0), group("/c", 250.0)];
+    let text = limits(&some).unwrap();
+    assert_eq!(
+        text,
+        "not enforced: /a (50 % of a CPU), /c (250 % of a CPU)"
+    );
+    let many = vec![group("/x", 1.0); 7];
+    assert!(
+        limits(&many)
+            .unwrap()
+            .ends_with("/x (1 % of a CPU) and 4 more")
+    );
+}

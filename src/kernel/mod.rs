@@ -15,6 +15,7 @@ pub mod scheduler;
 pub mod seat;
 pub(crate) mod skeleton;
 pub mod steer;
+pub mod tally;
 pub mod topology;
 pub mod view;
 

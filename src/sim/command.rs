@@ -51,6 +51,10 @@ pub struct SimArgs {
     #[arg(long, value_name = "SEC")]
     pub seconds: Option<f64>,
 
+    /// With the agent, which balances across caches
+    #[arg(long)]
+    pub agent: bool,
+
     /// Check the properties throughout and fail on the first that doesn't hold
     #[arg(long)]
     pub check: bool,
@@ -75,6 +79,7 @@ pub fn run(args: &SimArgs, out: &mut impl Write) -> Outcome<ExitCode> {
     let trace_file = args.trace.as_deref().map(begin_trace).transpose()?;
     let mut config = scenario.config.clone();
     config.trace = args.trace.is_some();
+    config.agent = args.agent;
     config.audit_period = if args.check { AUDIT } else { 0 };
     let machine = start(config, Variant::lease(), &scenario)?;
     if machine.failure.is_some() {
@@ -177,6 +182,9 @@ fn repeat(args: &SimArgs, machine: &Machine) -> String {
     }
     if let Some(seconds) = args.seconds {
         line += &format!(" --seconds {seconds}");
+    }
+    if args.agent {
+        line += " --agent";
     }
     if args.check {
         line += " --check";

@@ -9,6 +9,7 @@ use super::costs::{Cost, Decision};
 use super::fluid::Ideal;
 use super::machine::Machine;
 use super::stats::{GroupStats, Histogram};
+use crate::agent::balancer::Figures;
 
 /// A run in figures. Times are microseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +26,9 @@ pub struct Summary {
     pub groups: Vec<GroupSummary>,
     /// Cgroups with all below them; empty if the workload names none.
     pub cgroups: Vec<CgroupSummary>,
+    /// What the agent did; absent: there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Figures>,
     /// What the decisions cost.
     pub cost: CostSummary,
     /// Over all decisions: equal for equal runs.
@@ -188,6 +192,7 @@ impl Summary {
             seconds: machine.now as f64 / 1e9,
             groups,
             cgroups: cgroups(machine, ideal, eevdf),
+            agent: machine.cfg.agent.then(|| machine.agent_figures()),
             cost: cost(machine),
             trace_hash: format!("{:016x}", machine.log.hash()),
             events: machine.stats.events,
@@ -242,6 +247,13 @@ impl Summary {
             );
         }
         self.cgroup_table(&mut text);
+        if let Some(agent) = &self.agent {
+            let _ = writeln!(
+                text,
+                "\nagent: {} rounds, {} hints: {} tasks moved, {} hints refused, {} expired",
+                agent.rounds, agent.hints, agent.moved, agent.refused, agent.expired
+            );
+        }
         self.cost_table(&mut text);
         text
     }

@@ -75,6 +75,7 @@ figures! {
     depth: u32, Gauge, "", "Levels below the root";
     weight: u32, Gauge, "", "cpu.weight, 1 to 10000";
     idle: bool, Text, "", "cpu.idle is set";
+    max_pct: f64, Gauge, "%", "cpu.max, of one CPU; 0: none; it is shown only, nothing enforces it";
     runnable: f64, Gauge, "", "Tasks that ran or waited in it and below it, on average";
     got_pct: f64, Gauge, "%", "Share of the busy CPUs' time that it and those below it got";
     owed_pct: f64, Gauge, "%", "Share that its weights grant it for what it had runnable";

@@ -164,6 +164,7 @@ impl<'a> Between<'a> {
                         group.cpu_weight
                     },
                     idle: group.idle,
+                    max_pct: 0.0,
                     runnable: rounded(share.runnable),
                     got_pct: rounded(100.0 * share.got),
                     owed_pct: rounded(100.0 * share.owed),

@@ -57,6 +57,16 @@ pub struct Metrics {
     pub place_fixes: f64,
     #[stat(desc = "Changes of a task's CPU mask, 1/s")]
     pub affinity_changes: f64,
+    #[stat(desc = "Hints of the agent's balancer that moved tasks, 1/s")]
+    pub hints_applied: f64,
+    #[stat(desc = "Tasks that they moved, 1/s")]
+    pub hint_moves: f64,
+    #[stat(desc = "Hints that no task could follow because of affinity, 1/s")]
+    pub hints_refused: f64,
+    #[stat(desc = "Hints that came too late or were no longer needed, 1/s")]
+    pub hints_expired: f64,
+    #[stat(desc = "Hints of an agent that another one had replaced, since the start")]
+    pub hints_fenced: u64,
     #[stat(desc = "Virtual runtimes pulled back into their bounds, 1/s")]
     pub clock_clamps: f64,
     #[stat(desc = "Mean wait of tasks that came to run, us")]
@@ -104,6 +114,11 @@ impl Metrics {
             rehomed: rate(delta.rehomed),
             place_fixes: rate(delta.place_fixes),
             affinity_changes: rate(delta.affinity_changes),
+            hints_applied: rate(delta.hints_applied),
+            hint_moves: rate(delta.hint_moves),
+            hints_refused: rate(delta.hints_refused),
+            hints_expired: rate(delta.hints_expired),
+            hints_fenced: total.hints_fenced,
             clock_clamps: rate(delta.clock_clamps),
             wait_mean_us: ratio(delta.wait_ns as f64 / 1e3, delta.waits as f64),
             wait_max_us: total.wait_max_ns as f64 / 1e3,
@@ -122,6 +137,7 @@ impl Metrics {
             out,
             "busy {:5.1}% of {} CPUs | wakeups {:7.0}/s: idle {:3.0}% sync {:3.0}% next {:3.0}% | \
              preempt {:5.0}/s | steal near {:5.0}/s far {:5.0}/s swap {:5.0}/s | \
+             hints {:3.0}/s: moved {:.0} refused {:.0} expired {:.0} fenced {} | \
              wait mean {:7.1} us, max {:.0} us | errors {}",
             self.busy_pct,
             self.cpus,
@@ -133,6 +149,11 @@ impl Metrics {
             self.steals_near,
             self.steals_far,
             self.exchanges,
+            self.hints_applied + self.hints_refused + self.hints_expired,
+            self.hint_moves,
+            self.hints_refused,
+            self.hints_expired,
+            self.hints_fenced,
             self.wait_mean_us,
             self.wait_max_us,
             self.lifecycle_errors + self.missing_ctx,
@@ -203,7 +224,7 @@ mod tests {
     #[test]
     fn every_field_is_described_with_its_unit() {
         let meta = Metrics::meta();
-        assert_eq!(meta.fields.len(), 25);
+        assert_eq!(meta.fields.len(), 30);
         for (name, field) in &meta.fields {
             let text = field.attrs.desc.as_deref().unwrap_or_default();
             assert!(!text.is_empty(), "{name} has no description");
@@ -218,9 +239,17 @@ mod tests {
     #[test]
     fn a_line_for_people_is_one_line() {
         let mut out = Vec::new();
-        Metrics::between(&snapshot(0, 0), &snapshot(2, 300))
+        let mut now = snapshot(2, 300);
+        now.counters.hints_applied = 4;
+        now.counters.hint_moves = 14;
+        now.counters.hints_refused = 2;
+        now.counters.hints_fenced = 3;
+        Metrics::between(&snapshot(0, 0), &now)
             .print(&mut out)
             .unwrap();
-        assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), 1);
+        let hints = "hints   3/s: moved 7 refused 1 expired 0 fenced 3";
+        assert!(text.contains(hints), "{text}");
     }
 }

@@ -7,6 +7,7 @@ pub mod describe;
 pub mod fields;
 pub mod frame;
 pub mod histogram;
+pub mod limits;
 pub mod look;
 pub mod metrics;
 pub mod monitor;

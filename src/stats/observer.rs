@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::kernel::inspect::{Decided, ROOT, TaskView};
 
 use super::frame::{Frame, Health, SCHEMA, Scheduler};
+use super::limits::Limits;
 use super::look::{self, Between, Look};
 use super::reports::{Reports, unix_ms};
 
@@ -126,6 +127,7 @@ pub struct Observer {
     wakeups: u64,
     cpu_time: Duration,
     paths: Paths,
+    limits: Limits,
 }
 
 impl Observer {
@@ -180,6 +182,12 @@ impl Observer {
         if sections.groups {
             self.paths.learn(now.groups.iter().map(|group| group.id));
             frame.groups = between.groups(|id| self.paths.of(id));
+            let paths = frame.groups.iter().map(|group| group.path.as_str());
+            self.limits
+                .refresh(Path::new(CGROUPS), paths, Instant::now());
+            for group in &mut frame.groups {
+                group.max_pct = self.limits.of(&group.path);
+            }
         }
         let reports = source.reports();
         if sections.decisions {

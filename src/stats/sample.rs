@@ -216,6 +216,7 @@ fn groups(seq: u64) -> Vec<Group> {
             depth,
             weight,
             idle,
+            max_pct: if idle { 50.0 } else { 0.0 },
             runnable: owed / 10.0,
             got_pct: ((owed + off).clamp(0.0, 100.0) * 10.0).round() / 10.0,
             owed_pct: owed,

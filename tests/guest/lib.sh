@@ -102,9 +102,12 @@ await() {
 
 attached_or_gone() { attached || agent_gone; }
 
-# agent_start [FLAG...]
+# agent_start [FLAG...] : in the cgroup at AGENT_CGROUP, if that is set.
 agent_start() {
-	SCX_TIMEOUT_MS=$WATCHDOG_MS scx_fulcrum "$@" >"$T/agent.log" 2>&1 &
+	(
+		[[ -z ${AGENT_CGROUP:-} ]] || echo "$BASHPID" >"$AGENT_CGROUP/cgroup.procs"
+		SCX_TIMEOUT_MS=$WATCHDOG_MS exec scx_fulcrum "$@"
+	) >"$T/agent.log" 2>&1 &
 	AGENT=$!
 	await "$GUARD" attached_or_gone || fail "not attached after $GUARD s: state $(state)" || return
 	if agent_gone; then

@@ -14,6 +14,7 @@ mod cpus;
 mod crew;
 mod dice;
 mod fair;
+mod fence;
 mod forks;
 mod groups;
 mod hogs;
@@ -84,6 +85,8 @@ enum Workload {
     Build(build::BuildArgs),
     /// Random policies and knobs set in the scx_fulcrum that runs
     Knobs(knobs::KnobsArgs),
+    /// Two that both take themselves for its agent, at the same time
+    Fence(fence::FenceArgs),
     /// Program the PC's timer to keep an instruction-count VM's clock fine
     Metronome(metronome::MetronomeArgs),
     /// What a workload file of the simulator says, by real threads
@@ -138,6 +141,7 @@ fn run(cli: &Cli) -> Result<()> {
         Workload::Store(args) => Box::new(store::store(args)?),
         Workload::Build(args) => Box::new(build::build(args, rate())?),
         Workload::Knobs(args) => Box::new(knobs::knobs(args)?),
+        Workload::Fence(args) => Box::new(fence::fence(args)?),
         Workload::Metronome(args) => Box::new(metronome::metronome(args)?),
     };
     match cli.json {
