@@ -115,7 +115,7 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 		best = head;
 		keep = false;
 	}
-	if (exchange(cpu, best))
+	if (exchange(cpu, best, t))
 		return true;
 	if (keep) {
 		pick_keep(cpu, prev, t);
@@ -136,7 +136,7 @@ static __always_inline bool pick_elsewhere(s32 cpu)
 	if (!c->look_elsewhere)
 		return false;
 	c->look_elsewhere = 0;
-	return kf_head_vtime(cpu_queue(cpu), &head) && exchange(cpu, head);
+	return kf_head_vtime(cpu_queue(cpu), &head) && exchange(cpu, head, NULL);
 }
 
 /*

@@ -156,11 +156,31 @@ static __always_inline s64 exchange_carry(s32 partner, s32 cpu)
 }
 
 /*
- * Takes the head of another queue if it is due before @deadline here. A queue
- * whose bit has outlived its tasks costs a second look, not the turn: else two
- * CPUs in step could meet an empty queue every time.
+ * The clock of @cpu, which took a task from @partner although nobody waits here,
+ * joins that one's, of another domain, if that is far ahead, as an idle CPU's would, and @prev, which
+ * ran here, goes along. What moves between clocks far apart has its lag translated
+ * in full, so who took turns there would never be seen to wait more than others.
  */
-static __always_inline bool exchange(s32 cpu, u64 deadline)
+static __always_inline void exchange_joins(s32 cpu, s32 partner, struct task_ctx *prev)
+{
+	u64 from = queue_clock(cpu), to = queue_clock(partner);
+
+	if (cpu_topology(partner)->domain == cpu_topology(cpu)->domain ||
+	    !vtime_strangers(from, to) || vtime_before(to, from) ||
+	    kf_nr_queued(cpu_queue(cpu)) > 0)
+		return;
+	prev->vruntime += to - from;
+	prev->deadline += to - from;
+	queue_clock_advance(cpu, to);
+}
+
+/*
+ * Takes the head of another queue if it is due before @deadline here, where @prev
+ * has just run (NULL: it sleeps). A queue whose bit has outlived its tasks costs a
+ * second look, not the turn: else two CPUs in step could meet an empty queue every
+ * time.
+ */
+static __always_inline bool exchange(s32 cpu, u64 deadline, struct task_ctx *prev)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	s32 partner;
@@ -180,6 +200,8 @@ static __always_inline bool exchange(s32 cpu, u64 deadline)
 		if (vtime_before(deadline, theirs) || !steal_from(cpu, partner))
 			return false;
 		stat_inc(exchanges);
+		if (prev)
+			exchange_joins(cpu, partner, prev);
 		return true;
 	}
 	return false;

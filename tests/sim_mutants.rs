@@ -68,6 +68,7 @@ killed! {
     cgroup_move_not_followed
     waiting_not_counted_in_cgroups
     clock_not_carried
+    busy_clocks_never_join
     reused_slot_stays_idle
     clock_stands_still
     clock_moved_by_exits_is_owed

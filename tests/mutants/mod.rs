@@ -134,7 +134,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_exchange_at_slice_end",
         file: "pick.h",
-        find: "\tif (exchange(cpu, best))\n",
+        find: "\tif (exchange(cpu, best, t))\n",
         replace: "\tif (false)\n",
     },
     Mutant {
@@ -214,6 +214,12 @@ pub const MUTANTS: &[Mutant] = &[
         file: "vtime.h",
         find: "\ts64 apart = (s64)(to - from);\n",
         replace: "\ts64 apart = 0;\n",
+    },
+    Mutant {
+        name: "busy_clocks_never_join",
+        file: "steal.h",
+        find: "\t\tif (prev)\n\t\t\texchange_joins(",
+        replace: "\t\tif (false)\n\t\t\texchange_joins(",
     },
     Mutant {
         name: "reused_slot_stays_idle",

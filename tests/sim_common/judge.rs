@@ -10,7 +10,7 @@ use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::variants::Variant;
 use scx_fulcrum::sim::workload::file::{CgroupSpec, ChangeSpec, Clocks, Does, File, PolicySpec};
 
-use super::{check, file, group, habits, policies, scenarios};
+use super::{caches, check, file, group, habits, policies, scenarios};
 
 /// A judge: what it looks at, and how.
 pub type Judge = (&'static str, fn(Variant) -> (Result<(), String>, Variant));
@@ -26,6 +26,10 @@ pub const JUDGES: &[Judge] = &[
     ("short tasks wake fast beside hogs", latency),
     ("no CPU idles beside work", work_conservation),
     ("three hogs on two CPUs", rotation),
+    (
+        "one hog more than CPUs, over two caches",
+        caches::two_caches,
+    ),
     ("nobody is left behind a real-time task", left_behind),
     ("nobody waits for ever", starvation),
     ("cgroups share by their weights", cgroups),
