@@ -157,9 +157,10 @@ static __always_inline s64 exchange_carry(s32 partner, s32 cpu)
 
 /*
  * The clock of @cpu, which took a task from @partner although nobody waits here,
- * joins that one's, of another domain, if that is far ahead, as an idle CPU's would, and @prev, which
- * ran here, goes along. What moves between clocks far apart has its lag translated
- * in full, so who took turns there would never be seen to wait more than others.
+ * joins that one's if it is of another domain and far ahead, as an idle CPU's
+ * would, and @prev, which ran here, goes along. What moves between clocks far apart
+ * has its lag translated in full, so who took turns there would never be seen to
+ * wait more than others.
  */
 static __always_inline void exchange_joins(s32 cpu, s32 partner, struct task_ctx *prev)
 {
