@@ -98,7 +98,8 @@ pub fn vm(title: &str, options: &[&str], command: &[&str]) -> Result<Run, Failed
     );
     let mut child = Command::new(root().join("scripts/vm"))
         .current_dir(root())
-        .args(["--env", &path])
+        // A busy machine may boot slowly, which is no fault of what is tested.
+        .args(["--env", &path, "--boot-timeout", "240"])
         .args(options)
         .arg("--")
         .args(command)
