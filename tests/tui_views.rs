@@ -12,7 +12,8 @@ use scx_fulcrum::stats::frame::Frame;
 use scx_fulcrum::stats::sample;
 use scx_fulcrum::tui::look::Look;
 use scx_fulcrum::tui::model::Feed;
-use tui_common::{ASCII, UTF8, live, machine, screen, text, typed};
+use scx_fulcrum::tui::svg;
+use tui_common::{ASCII, UTF8, drawn, live, machine, screen, text, typed};
 
 const SIZES: [(u16, u16); 4] = [(20, 6), (40, 12), (80, 24), (200, 60)];
 
@@ -58,6 +59,24 @@ fn machines() {
     snapshots.view("machine-512", &machine(512, 16), "1", UTF8);
     snapshots.view("machine-512-ascii", &machine(512, 16), "1", ASCII);
     snapshots.done();
+}
+
+/// No such machine is at hand: the picture in docs/top.md is of this one.
+#[test]
+fn the_picture_of_a_large_machine() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/docs/pictures/made-up-128cpus-100x30.svg"
+    );
+    let model = screen(&machine(128, 16), (100, 30), UTF8);
+    let picture = svg::render(&drawn(&model));
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(file, &picture).unwrap();
+    }
+    assert!(
+        fs::read_to_string(file).unwrap() == picture,
+        "{file} differs"
+    );
 }
 
 #[test]
