@@ -266,6 +266,12 @@ pub fn draw(canvas: &mut Canvas<'_>, model: &Model) {
     let scale = zoom(model);
     if scale != Scale::Lines || model.frame.cpus.is_empty() {
         map::draw(&mut list, model, scale);
+        let map = map::map_height(room);
+        let left = left_below(map::lines(model, scale, list_width), map);
+        if left >= LEAST_REST && !model.frame.cpus.is_empty() {
+            let mut rest = list.part(0, map - left, list_width, left);
+            histograms_below(&mut rest, model, list_width < width);
+        }
         return;
     }
     let caches = caches_height(model, scale, room);
@@ -320,16 +326,23 @@ pub fn shows_tasks(model: &Model) -> bool {
 /// are beside them, and who waits.
 fn below(canvas: &mut Canvas<'_>, model: &Model, beside: bool) {
     let (width, height) = (canvas.width(), canvas.height());
-    let used = histogram_lines(width, height, beside);
-    if used > 0 {
-        let half = width / 2;
-        summary::wakeups_by_wait(&mut canvas.part(0, 0, half - 2, used), model);
-        summary::waits_by_length(&mut canvas.part(half, 0, width - half, used), model);
-    }
+    let used = histograms_below(canvas, model, beside);
     if height - used >= LEAST_REST {
         tasks::longest(
             &mut canvas.part(0, used + 1, width, height - used - 1),
             model,
         );
     }
+}
+
+/// Histograms, unless they are `beside` the CPUs; the lines that they take.
+fn histograms_below(canvas: &mut Canvas<'_>, model: &Model, beside: bool) -> u16 {
+    let (width, height) = (canvas.width(), canvas.height());
+    let used = histogram_lines(width, height, beside);
+    if used > 0 {
+        let half = width / 2;
+        summary::wakeups_by_wait(&mut canvas.part(0, 0, half - 2, used), model);
+        summary::waits_by_length(&mut canvas.part(half, 0, width - half, used), model);
+    }
+    used
 }
