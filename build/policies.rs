@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Reads the table of policies, so that a policy is named in one place only.
 
 use std::env;

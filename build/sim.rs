@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compiles the scheduler for the host: once for each simulation that may run
 //! at the same time, for its globals are one machine's.
 

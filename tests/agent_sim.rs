@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Skewed machines, with and without the agent: the same C, the same ledger and
 //! planner as on a real one.
 

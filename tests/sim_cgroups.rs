@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Cgroups: shares in trees of them, while weights change, tasks move, and
 //! cgroups are idle.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Shares against weights, and the bounds that the core reaches today. Where
 //! that is not the 0.5 % that we want, the test says so and why.
 

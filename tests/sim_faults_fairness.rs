@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Faults in shares of CPU time that schedulers in the field have shown, each
 //! as a test; docs/faults.md says what each number stands for.
 

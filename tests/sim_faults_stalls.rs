@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Faults by which schedulers in the field have let tasks wait, or CPUs idle,
 //! each as a test; docs/faults.md says what each number stands for. All
 //! properties are checked throughout, work conservation among them.

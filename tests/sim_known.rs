@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Scenarios that once showed a fault of the core, kept; each file's first line
 //! says which.
 

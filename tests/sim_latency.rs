@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Waits where tasks of all kinds meet and no CPU is full: what one needs must
 //! not keep another from what it is owed.
 

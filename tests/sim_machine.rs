@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The simulated machine itself: it runs, and repeats decision by decision.
 
 use scx_fulcrum::sim::config::{Config, Faults};

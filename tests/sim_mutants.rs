@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Broken schedulers are caught: each mutant fails a judge, by name.
 
 mod mutants;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Each policy keeps the properties that none may break, and has the character
 //! that its header promises. The figures in comments are today's.
 

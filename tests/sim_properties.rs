@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any machine, any workload, any faults: no task is lost or runs twice, no
 //! CPU idles beside work, the life cycle holds, clocks never go back.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Real-time tasks above the scheduler, and the kernel's server against them.
 
 mod sim_common;

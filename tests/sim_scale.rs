@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Size and speed: what a decision costs does not grow with the machine, and
 //! the simulator handles 300,000 events a second.
 

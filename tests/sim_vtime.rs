@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The arithmetic of `vtime.h` and the policy, for any arguments.
 
 use proptest::prelude::*;

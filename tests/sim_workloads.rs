@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The committed workload files run, under all checks, and say what came of it.
 
 use std::path::PathBuf;

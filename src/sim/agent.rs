@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The agent, simulated: it hears calls a moment later and plans as the real one
 //! does, with the same ledger and planner. Its own CPU time is not counted.
 

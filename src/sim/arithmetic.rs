@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler's pure arithmetic, its policies and its histograms, for tests
 //! of them alone.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The properties that every run must keep, whatever the workload.
 //!
 //! Some are checked at each decision (`check_placement`), the rest by looking

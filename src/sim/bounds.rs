@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Two properties of the scheduler's own arithmetic: lag is bounded, and a
 //! task that waits is passed over by a bounded amount of CPU time.
 //!

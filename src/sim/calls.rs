@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Calling the scheduler: each callback with the CPU, the locks and the rights
 //! that it has in the kernel.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Cgroups: the tree, what is done to it, and the scheduler's callbacks for it.
 //!
 //! As in the kernel: every cgroup is announced when the scheduler is attached,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What happens to tasks and CPUs from outside: affinity, nice, migration
 //! disabled, hotplug, higher scheduling classes, bypass.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `scx_fulcrum sim`: runs a workload file and tells what came of it.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How a run is set up.
 
 use super::topology::Topology;

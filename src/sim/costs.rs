@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the scheduler's decisions cost: kernel functions called, locks taken,
 //! writes to lines that CPUs share, full barriers; by kind of decision.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Dispatch queues: ordered by virtual time, or first in first out.
 
 use std::cmp::Ordering;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Plain EEVDF, for comparison: the kernel's default policy written as another
 //! sched_ext scheduler, run by the same machine with the same workload.
 //!

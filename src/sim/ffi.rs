@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The border to the C side: the structs that both sides share, byte for byte.
 //!
 //! They mirror `platform/sim_platform.h` and `platform/variant.c`; their sizes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Weighted max-min fairness over a tree: what each member of a cgroup gets of
 //! what the cgroup gets, if CPUs could be divided without end.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The ideal: every runnable task gets its weighted share at every moment, as
 //! if CPUs could be divided without end. No scheduler can do better for
 //! fairness; reports put it beside what the real one did.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's built-in idle tracking: which CPUs and which whole cores are
 //! idle, and the search for one near another.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The kernel functions that the scheduler calls, with the kernel's own
 //! conditions: a call from a context where the kernel forbids it, a second
 //! direct dispatch, an unknown queue fail the run as they would eject the

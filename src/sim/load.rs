@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! From a set-up to a machine with the scheduler loaded.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What happened: a hash over all decisions, the last ones in words, and all
 //! of them if a trace is wanted.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The machine: its state, its clock, and the loop that takes one event after
 //! the other.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Sets of CPUs, laid out as C's `struct cpumask`.
 
 /// 64-bit words of a CPU mask: 4,096 CPUs.

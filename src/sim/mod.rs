@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The simulator: a machine of any size, exact time, from a seed, scheduled
 //! by the very C that the kernel runs.
 //!

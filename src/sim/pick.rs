@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The pick and the switch: what a CPU runs next.
 //!
 //! Function by function what `kernel/sched/ext` does; each carries the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The rates of the ideal machine's tasks at one moment.
 
 use super::ffi::CpuMask;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What people read when a run failed.
 
 use std::fmt::Write;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Random numbers: xoshiro256**, seeded by SplitMix64. Own code, so that a
 //! seed means the same run for ever.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Real-time tasks (`SCHED_FIFO`, one priority), and the server that keeps
 //! them from starving everybody else.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Tasks at work: what a running task does when it has used the CPU time that
 //! it wanted, and what wakes it later.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The scheduling class: enqueue and dequeue, and where insertions lead.
 //!
 //! Function by function what `kernel/sched/ext` does; each carries the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Figures of a run: per group of tasks, of the machine, and what it cost.
 
 /// Values by order of magnitude, 1/16 exact.

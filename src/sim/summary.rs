@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a run comes to: figures per group of tasks, beside the ideal ones.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A task as the machine keeps it, and all of them.
 
 use std::ops::{Index, IndexMut};

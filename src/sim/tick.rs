@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The running task's clock: when its work is done, the tick, and the timers
 //! that the scheduler starts itself.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The simulated machine's CPUs: which share a core, a last-level cache, a node.
 //!
 //! CPUs are numbered core by core, threads of a core next to each other, caches

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A run as a trace file: the JSON that Chrome's and Perfetto's viewers read.
 
 use std::io::{self, Write};

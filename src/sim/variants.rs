@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The compiled schedulers: each is C with globals, so one machine at a time
 //! may use it. The library holds the scheduler twice, for two runs at once.
 

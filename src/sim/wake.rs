@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Waking, creating and ending tasks; reschedules and kicks on their way.
 //!
 //! A wakeup has two steps, as in `try_to_wake_up()`: the CPU is chosen without

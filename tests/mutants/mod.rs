@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Deliberately broken schedulers: one edit each to a copy of `bpf/`, compiled
 //! and loaded. An edit that no longer fits its file is an error.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One hog more than CPUs, over two caches whose clocks other work drove apart.
 #![allow(dead_code)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Judges of what tasks may gain, and clocks lose, by odd habits: light tasks
 //! that run alone, naps, short lives; and of cgroups that come and go.
 #![allow(dead_code)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a correct scheduler does, each as a function that says what is wrong.
 //! The real one must pass them all; each mutant must fail one.
 #![allow(dead_code)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Scenarios for the simulator's tests: random ones, and how to run them.
 #![allow(dead_code)]
 

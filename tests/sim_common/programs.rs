@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Workloads of programs, for what the files' words can't say, run with all
 //! properties checked.
 #![allow(dead_code)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! EEVDF's accounts: who waits where, each task's virtual time and lag, and what
 //! a cgroup makes of a weight.
 

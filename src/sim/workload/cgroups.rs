@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Cgroups of a workload file: the tree, and what changes while it runs.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! JSON with comments.
 
 /// Comments become blanks, so that places in the text stay.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the tasks of a workload file do, as programs.
 
 use std::ops::RangeInclusive;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Workload files: JSON (comments allowed), checked, and turned into programs.
 //!
 //! `docs/simulator.md` describes the format. A mistake is one line with the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Workloads: groups of equal tasks, what they share, and what arrives from
 //! outside.
 

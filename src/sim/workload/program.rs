@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a task does: steps, and who interprets them.
 //!
 //! The interpreter knows nothing of scheduling, so that the machine and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! rt-app's JSON files, the common subset: tasks with phases and loops of run,
 //! sleep, timer, lock, unlock, wait, signal, broad, sync, suspend, resume,
 //! fork and yield; instance, delay, policy, priority, cpus.
