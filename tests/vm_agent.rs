@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The agent on the newest kernel: asleep when there is nothing to do, stopped,
-//! killed, and refused a second time; on four CPUs with two caches.
+//! killed, and refused a second time; on four CPUs with two caches. And as a unit
+//! of systemd.
 
 mod vm;
 
@@ -21,6 +22,14 @@ fn check(version: &str) -> Result<(), Failed> {
     vm::verdict(&vm::vm(version, &options, &command)?)
 }
 
+fn unit(version: &str) -> Result<(), Failed> {
+    let options = ["--kernel", version, "--cpus", "2", "--timeout", "600"];
+    let command = ["tests/guest/check.sh", "unit"];
+    vm::verdict(&vm::vm("unit", &options, &command)?)
+}
+
 fn main() -> ExitCode {
-    vm::run(vec![vm::trial("agent", || check(&vm::newest()?))]).exit_code()
+    let agent = vm::trial("agent", || check(&vm::newest()?));
+    let unit = vm::trial("systemd_unit", || unit(&vm::newest()?));
+    vm::run(vec![agent, unit]).exit_code()
 }

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -199,6 +200,29 @@ fn admitted(stream: &UnixStream, access: Access) -> io::Result<bool> {
     if access != Access::Owner {
         return Ok(true);
     }
-    let peer = rustix::net::sockopt::socket_peercred(stream)?;
-    Ok(peer.uid.is_root() || peer.uid == rustix::process::geteuid())
+    let peer = peer_uid(stream)?;
+    Ok(peer == 0 || peer == rustix::process::geteuid().as_raw())
+}
+
+/// Whose the process at the other end is. Not by rustix: of a process outside our
+/// PID namespace the kernel gives 0 for the PID, which its type has no value for.
+fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
+    let mut peer = MaybeUninit::<libc::ucred>::uninit();
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open as long as `stream` is, and both pointers
+    // are to room of the length that is given.
+    let answer = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            peer.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so all of it is filled in.
+    Ok(unsafe { peer.assume_init() }.uid)
 }

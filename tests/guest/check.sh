@@ -5,8 +5,8 @@
 # usage: check.sh PROFILE     kernel: all of it   cycles: and 50 times attach and detach   topology: the short list
 #                             fairness: equal shares, for the deterministic VM
 #                             policies: changed while it runs   stream: watched, by PROMETHEUS too if that is set
-#                             policies: changed while it runs   agent: what the agent costs, and that nobody misses it
-#                             faults: what other schedulers stumbled over
+#                             agent: what the agent costs, and that nobody misses it
+#                             faults: what other schedulers stumbled over   unit: under systemd
 # shellcheck disable=SC2317  # the steps are called by their names
 set -euo pipefail
 # shellcheck source=tests/guest/lib.sh
@@ -19,6 +19,8 @@ set -euo pipefail
 . "$GUEST/agent.sh"
 # shellcheck source=tests/guest/faults.sh
 . "$GUEST/faults.sh"
+# shellcheck source=tests/guest/unit.sh
+. "$GUEST/unit.sh"
 CPUS=$(nproc)
 
 guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
@@ -220,6 +222,7 @@ main() {
 	stream) stream_profile ;;
 	agent) agent_profile ;;
 	faults) faults_profile ;;
+	unit) unit_profile && finish ;; # systemd starts and stops it
 	*) sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
 	esac
 	step lifecycle lifecycle
