@@ -285,9 +285,14 @@ pub fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_str(&text).with_context(|| format!("{} holds no results", path.display()))
 }
 
+/// Writes all of it or, where the disk is full, leaves what was there.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
-    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    let beside = path.with_extension("json.new");
+    fs::write(&beside, text)
+        .and_then(|()| fs::rename(&beside, path))
+        .with_context(|| format!("writing {}; it is as it was before", path.display()))
+        .inspect_err(|_| _ = fs::remove_file(&beside))
 }
 
 #[cfg(test)]
@@ -295,6 +300,18 @@ pub mod tests {
     use super::super::record::Boot;
     use super::super::rows::Mode;
     use super::*;
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        fs::create_dir(&path).unwrap();
+        assert!(write(&path, &1).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::remove_dir(&path).unwrap();
+        write(&path, &1).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1\n");
+    }
 
     /// A run of two rounds in which `ours` has these values of `key` beside
     /// EEVDF's 10, 12 and 14.
