@@ -28,15 +28,15 @@ const LIFTED: u64 = 300 * MS;
 
 /// A crowd of `count` hogs that may use the first cache only, one hog on each
 /// CPU of the others; then all may run anywhere.
-fn crowd(shape: &str, count: usize, nice: i32, agent: bool) -> Machine {
+fn crowd(shape: &str, count: usize, seed: u64, agent: bool) -> Machine {
     let topology = Topology::parse(shape).unwrap();
     let (cpus, llc) = (topology.cpus, topology.llc_cpus);
-    let mut crowd = group("crowd", count, nice, Does::Hog {});
+    let mut crowd = group("crowd", count, 0, Does::Hog {});
     crowd.cpus = Some(format!("0-{}", llc - 1));
     let mut rest = group("rest", cpus - llc, 0, Does::Hog {});
     rest.cpus = Some(format!("{}-{}", llc, cpus - 1));
     let scenario = file(shape, 1.0, vec![crowd, rest]).scenario().unwrap();
-    let mut config = Config::new(topology, 7);
+    let mut config = Config::new(topology, seed);
     config.agent = agent;
     let mut machine = Machine::new(config, Variant::lease()).unwrap();
     machine.start(&scenario.workload);
@@ -70,8 +70,8 @@ fn a_crowd_spreads_five_times_as_fast() {
         let topology = Topology::parse(shape).unwrap();
         let (cpus, rest) = (topology.cpus, topology.cpus - topology.llc_cpus);
         let ideal = (cpus * count) as f64 / (count + rest) as f64;
-        let without = convergence(&mut crowd(shape, count, 0, false), ideal);
-        let mut machine = crowd(shape, count, 0, true);
+        let without = convergence(&mut crowd(shape, count, 7, false), ideal);
+        let mut machine = crowd(shape, count, 7, true);
         let with = convergence(&mut machine, ideal);
         println!(
             "{cpus} CPUs, {} caches, {count} hogs from one: {without} ms without the agent, \
@@ -110,6 +110,33 @@ fn a_balanced_machine_never_wakes_the_agent() {
         assert_eq!(machine.agent_figures().hints, settled.hints);
         assert!(machine.agent_figures().rounds <= settled.rounds + 1);
     }
+}
+
+/// A crowd leaves clocks of different caches apart. Once they have come near
+/// enough to be compared, which takes up to 40 s, tasks follow the clock that is
+/// behind, and a few more hints spread them again. After that there are none.
+#[test]
+fn once_a_crowd_has_spread_the_agent_sleeps() {
+    let mut late = 0;
+    for (shape, count) in [("1x2x2x1", 20), ("1x2x2x1", 24), ("2x2x2x1", 48)] {
+        for seed in 0..10 {
+            let mut machine = crowd(shape, count, seed, true);
+            machine.run_until(LIFTED + 3000 * MS);
+            let spread = machine.agent_figures();
+            machine.run_until(LIFTED + 40_000 * MS);
+            let settled = machine.agent_figures();
+            machine.run_until(LIFTED + 60_000 * MS);
+            let after = machine.agent_figures();
+            assert_eq!(machine.failure, None);
+            assert_eq!(after.hints, settled.hints, "{shape}, {count}, seed {seed}");
+            // Two calls show the BPF program that it lives.
+            let calls = after.rounds - settled.rounds;
+            assert!(calls <= 2, "{shape}, {count}, seed {seed}: {calls}");
+            late = late.max(settled.hints - spread.hints);
+        }
+    }
+    println!("{late} late hints at most");
+    assert!(late <= 24, "{late}");
 }
 
 /// The error of a command that is too old.
