@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+mod vm;
+
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/guest")
@@ -87,4 +89,25 @@ fn the_c_program_builds_and_checks_itself() {
     let text = std::fs::read_to_string(&unit).unwrap();
     std::fs::write(&unit, text.replace("sum + 3", "sum + 4")).unwrap();
     assert!(!make().status.success());
+}
+
+#[test]
+fn a_trial_that_fails_twice_has_failed() {
+    let runs = std::cell::Cell::new(0);
+    let fails_until = |good: u32| {
+        runs.set(0);
+        vm::twice("trial", || {
+            runs.set(runs.get() + 1);
+            match runs.get() {
+                run if run >= good => Ok(()),
+                run => Err(format!("run {run}").into()),
+            }
+        })
+    };
+    assert!(fails_until(1).is_ok());
+    assert_eq!(runs.get(), 1);
+    assert!(fails_until(2).is_ok());
+    assert_eq!(runs.get(), 2);
+    let failed = fails_until(3).unwrap_err();
+    assert_eq!(failed.message(), Some("run 2"));
 }

@@ -151,15 +151,28 @@ fn not_asked_for() -> Option<&'static str> {
     }
 }
 
-/// A test that boots a VM.
+/// A test that boots a VM, twice if need be.
 pub fn trial<F>(name: impl Into<String>, test: F) -> Trial
 where
-    F: FnOnce() -> Result<(), Failed> + Send + 'static,
+    F: Fn() -> Result<(), Failed> + Send + 'static,
 {
+    let name = name.into();
     match not_asked_for() {
         Some(reason) => skipped(name, reason),
-        None => Trial::test(name, test),
+        None => Trial::test(name.clone(), move || twice(&name, test)),
     }
+}
+
+/// Runs a test that failed once more, in a boot of its own: what fails twice is
+/// broken. What then passes is named with what failed, for a fault that comes
+/// now and then is one all the same; `scripts/test` repeats it in its summary.
+pub fn twice(name: &str, test: impl Fn() -> Result<(), Failed>) -> Result<(), Failed> {
+    let Err(first) = test() else { return Ok(()) };
+    let reason = first.message().unwrap_or("no reason given");
+    println!("  {name}: once more, as it failed: {reason}");
+    test()?;
+    println!("unsteady {name}: {}", reason.replace('\n', "; "));
+    Ok(())
 }
 
 /// A test that can't run, and why.
