@@ -8,7 +8,7 @@ use scx_fulcrum::agent::balancer::{Balancer, HINT_VALID};
 use scx_fulcrum::agent::ledger::{Load, Sample, Shape};
 use scx_fulcrum::agent::planner::Move;
 use scx_fulcrum::control::settings::Settings;
-use scx_fulcrum::kernel::steer::{self, Command};
+use scx_fulcrum::kernel::command::{self, Command};
 use scx_fulcrum::sim::config::Config;
 use scx_fulcrum::sim::ffi::{CpuMask, balance_cpu, cpu_state};
 use scx_fulcrum::sim::machine::Machine;
@@ -176,7 +176,7 @@ fn whoever_no_longer_sits_changes_nothing() {
         for _ in 0..40 {
             let agent = &mut agents[(next() % 5) as usize];
             if next() % 8 == 0 {
-                let epoch = machine.steer(&steer::take_seat());
+                let epoch = machine.steer(&command::take_seat());
                 assert_eq!(epoch, latest + 1, "epochs only grow");
                 latest = epoch;
                 *agent = (epoch, 0);

@@ -11,13 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use libbpf_rs::{Iter, MapCore, MapFlags, ProgramInput};
-use scx_utils::compat;
 
 use crate::stats::counters::Counters;
 use crate::stats::histogram::BUCKETS;
 
 use super::scheduler::Scheduler;
-use super::skeleton::OpenFulcrumSkel;
 
 /// Decisions that are kept of each CPU.
 pub const DECISIONS: usize = 256;
@@ -214,14 +212,6 @@ const fn us(units: i64) -> i64 {
 fn counts(bytes: &[u8]) -> Vec<u64> {
     let words = bytes.chunks_exact(8);
     words.map(|word| Fields(word).u64()).collect()
-}
-
-/// Leaves out what this kernel can't load.
-pub(super) fn drop_programs(open: &mut OpenFulcrumSkel<'_>) {
-    let exists = |name| compat::ksym_exists(name).unwrap_or(false);
-    if !exists("bpf_iter_task") {
-        open.progs.fulcrum_tasks.set_autoload(false);
-    }
 }
 
 impl Scheduler<'_> {

@@ -17,12 +17,11 @@ use crate::control::settings::Settings;
 use crate::exit::{ExitCode, Failure, Outcome};
 use crate::stats::counters::{Counters, Snapshot};
 
+use super::command::{Command, Seated};
 use super::events::Events;
 use super::exit_info::ExitInfo;
-use super::inspect;
 use super::libbpf_log;
 use super::skeleton::{FulcrumSkel, FulcrumSkelBuilder, OpenFulcrumSkel, types};
-use super::steer::{Command, Seated};
 use super::topology::{DOMAIN_CPUS, MAX_CPUS, MAX_DOMAINS, Topology};
 
 /// Bytes of debug dump if the user asks for the default: what the kernel
@@ -36,9 +35,6 @@ const _: () = assert!(
             + MAX_DOMAINS * size_of::<types::domain_topology>()
 );
 const _: () = assert!(size_of::<types::domain_topology>() == 2 * DOMAIN_CPUS + 8);
-
-/// One CPU's counters as the BPF program keeps them.
-pub type RawStats = types::fulcrum_stats;
 
 /// Memory that libbpf needs for as long as the scheduler lives.
 pub type Storage = MaybeUninit<OpenObject>;
@@ -88,7 +84,7 @@ impl<'obj> Scheduler<'obj> {
             .map_err(|error| failed("opening", error))?;
         set_ops(&mut open, config, ops_flags(config), hotplug_seq);
         set_data(&mut open, config, topology)?;
-        inspect::drop_programs(&mut open);
+        drop_programs(&mut open);
         set_dump_len(&mut open, config).map_err(|error| failed("preparing", error))?;
         let skel = open.load().map_err(|error| failed("loading", error))?;
         Ok(Self {
@@ -237,6 +233,14 @@ fn ops_flags(config: &Config) -> u64 {
         flags | *compat::SCX_OPS_SWITCH_PARTIAL
     } else {
         flags
+    }
+}
+
+/// Leaves out what this kernel can't load.
+fn drop_programs(open: &mut OpenFulcrumSkel<'_>) {
+    let exists = |name| compat::ksym_exists(name).unwrap_or(false);
+    if !exists("bpf_iter_task") {
+        open.progs.fulcrum_tasks.set_autoload(false);
     }
 }
 

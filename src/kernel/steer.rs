@@ -7,92 +7,14 @@ use std::time::Duration;
 use std::{io, ptr};
 
 use libbpf_rs::ProgramInput;
-use plain::Plain;
 
+use super::command::{Command, Seated, take_seat};
 use super::scheduler::Scheduler;
 use super::seat::{self, Seat};
 use super::skeleton::types::{agent_command, agent_seat, wait_report};
 use super::view::read_trimmed;
 use crate::agent::diagnosis::{Reason, Wait};
 use crate::agent::ledger::Sample;
-use crate::agent::planner::Move;
-use crate::control::settings::Settings;
-
-/// `FULCRUM_EVENT_CALL`.
-pub const EVENT_CALL: u32 = 2;
-
-const TAKES_SEAT: u32 = 1;
-const SETS_KNOBS: u32 = 2;
-const HINTS: u32 = 3;
-const ANSWERS: u32 = 4;
-
-// SAFETY: integers without padding (the size is asserted in bpf/abi.h), so any
-// bytes are a value of it.
-unsafe impl Plain for agent_command {}
-
-/// A command without its number.
-#[derive(Clone, Copy, Debug)]
-pub struct Command(agent_command);
-
-/// The command that gives an epoch: as its result, or a negative error.
-pub fn take_seat() -> agent_command {
-    agent_command {
-        kind: TAKES_SEAT,
-        ..agent_command::default()
-    }
-}
-
-impl Command {
-    /// `hint` is good for `valid`.
-    pub fn hint(hint: Move, valid: Duration) -> Self {
-        Self(agent_command {
-            kind: HINTS,
-            cpu: hint.to as u32,
-            from: hint.from as u32,
-            tasks: hint.tasks,
-            valid_ns: valid.as_nanos() as u64,
-            ..agent_command::default()
-        })
-    }
-
-    /// The agent lives and has heard `call`; it wants no other within `quiet`.
-    pub fn answer(call: u32, quiet: Duration) -> Self {
-        Self(agent_command {
-            kind: ANSWERS,
-            answer: call,
-            valid_ns: quiet.as_nanos() as u64,
-            ..agent_command::default()
-        })
-    }
-
-    /// The knobs, as their generation `generation`.
-    pub fn knobs(settings: &Settings, generation: u32) -> Self {
-        Self(agent_command {
-            kind: SETS_KNOBS,
-            policy: settings.policy().number(),
-            slice_ns: settings.slice_us() * 1000,
-            credit_ns: settings.credit_us() * 1000,
-            knobs_generation: generation,
-            ..agent_command::default()
-        })
-    }
-
-    /// What is sent: command `generation` of `epoch`.
-    pub fn numbered(self, epoch: u32, generation: u32) -> agent_command {
-        agent_command {
-            epoch,
-            generation,
-            ..self.0
-        }
-    }
-}
-
-/// The seat that this process took, and how many commands it has given since.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Seated {
-    epoch: u32,
-    generation: u32,
-}
 
 /// Another agent's command is under way: it takes microseconds.
 const TRIES: u32 = 100;
@@ -122,7 +44,7 @@ impl Scheduler<'_> {
     /// Runs `fulcrum_steer()`.
     fn run(&self, command: &mut agent_command) -> i32 {
         for _ in 0..TRIES {
-            // SAFETY: see `Plain` above: no padding, and any bytes are valid.
+            // SAFETY: `Plain`, see `command`: no padding, and any bytes are valid.
             let bytes = unsafe { plain::as_mut_bytes(command) };
             let input = ProgramInput {
                 context_in: Some(bytes),

@@ -8,7 +8,7 @@ use super::ffi::{agent_command, balance_cpu, cpu_state};
 use super::machine::{Happening, Machine, Op};
 use crate::agent::balancer::{Balancer, Figures, HINT_VALID};
 use crate::agent::ledger::{Sample, Shape};
-use crate::kernel::steer::{self, Command};
+use crate::kernel::command::{self, Command};
 
 /// From a call to the round that answers it, ns.
 const WAKES_AFTER: (u64, u64) = (50_000, 500_000);
@@ -29,7 +29,7 @@ impl Machine {
             return;
         }
         let balancer = Balancer::new(Shape::of(&self.cfg.topology.domains()));
-        let epoch = self.steer(&steer::take_seat());
+        let epoch = self.steer(&command::take_seat());
         self.agent = Some(SimAgent {
             balancer,
             epoch: u32::try_from(epoch).unwrap_or(0),
@@ -56,7 +56,7 @@ impl Machine {
 
     /// The BPF program has sent an event of this kind.
     pub(super) fn agent_hears(&mut self, kind: u32) {
-        if kind != steer::EVENT_CALL {
+        if kind != command::EVENT_CALL {
             return;
         }
         let late = self.rng_of_agent();

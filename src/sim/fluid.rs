@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::ffi::CpuMask;
-use super::rates::unions;
+use super::mask::unions;
 use super::rng::Rng;
 use super::run::WEIGHTS;
 use super::workload;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The rates of the ideal machine's tasks at one moment.
 
-use super::ffi::CpuMask;
 use super::fill::{Leaf, fill};
 use super::fluid::{Fluid, Task};
 
@@ -90,26 +89,4 @@ impl Fluid<'_> {
         let most = loads.max_by(|a, b| a.1.total_cmp(&b.1))?;
         (most.1 > 1.0 + 1e-9).then_some(most.0)
     }
-}
-
-/// Every union of masks: which masks lie within it, and its CPUs.
-pub(super) fn unions(masks: &[CpuMask]) -> Vec<(Vec<usize>, f64)> {
-    (1u32..1 << masks.len())
-        .map(|set| {
-            let mut all = CpuMask::empty();
-            for (index, mask) in masks.iter().enumerate() {
-                if set >> index & 1 != 0 {
-                    all.bits
-                        .iter_mut()
-                        .zip(&mask.bits)
-                        .for_each(|(a, b)| *a |= b);
-                }
-            }
-            let within = |mask: &CpuMask| mask.bits.iter().zip(&all.bits).all(|(m, a)| m & !a == 0);
-            let members = (0..masks.len())
-                .filter(|&index| within(&masks[index]))
-                .collect();
-            (members, all.count() as f64)
-        })
-        .collect()
 }

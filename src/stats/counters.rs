@@ -47,8 +47,8 @@ macro_rules! counters {
             }
         }
 
-        impl From<&crate::kernel::scheduler::RawStats> for Counters {
-            fn from(raw: &crate::kernel::scheduler::RawStats) -> Self {
+        impl From<&crate::kernel::skeleton::types::fulcrum_stats> for Counters {
+            fn from(raw: &crate::kernel::skeleton::types::fulcrum_stats) -> Self {
                 Self { $($name: raw.$name,)* wait_max_ns: raw.wait_max_ns }
             }
         }

@@ -10,8 +10,8 @@ use clap::Args;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Program, libbpf_sys};
 use scx_fulcrum::agent::planner::Move;
+use scx_fulcrum::kernel::command::{self, Command};
 use scx_fulcrum::kernel::seat::Seat;
-use scx_fulcrum::kernel::steer::{self, Command};
 use scx_fulcrum::sim::ffi::agent_command;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -84,7 +84,7 @@ fn sits() -> Result<u32> {
 
 /// Take the seat, and give commands until somebody else has it.
 fn round(door: &Door, seen: &mut FenceReport) -> Result<()> {
-    let epoch = door.steer(&mut steer::take_seat())?;
+    let epoch = door.steer(&mut command::take_seat())?;
     ensure!(epoch > 0, "no epoch but {epoch}");
     let epoch = epoch as u32;
     seen.taken += 1;
