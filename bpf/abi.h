@@ -26,6 +26,7 @@ enum fulcrum_limits {
 	FULCRUM_HIST_BUCKETS	= 160,	/* of a histogram of waits, hist.h */
 	FULCRUM_DECISIONS	= 256,	/* kept of each CPU, recorder.h; a power of two */
 	FULCRUM_GROUP_PENDING	= 8,	/* cgroups whose sums a CPU holds back until its tick */
+	FULCRUM_KINDS		= 4,	/* of CPUs by speed; a power of two */
 	FULCRUM_WAIT_REPORTS	= 16,	/* the last that are kept; a power of two */
 };
 
@@ -160,6 +161,16 @@ struct topology {
 	u32 pad;
 	struct cpu_topology cpu[FULCRUM_MAX_CPUS];
 	struct domain_topology domain[FULCRUM_MAX_DOMAINS];
+};
+
+/*
+ * CPUs of different speed, sorted into kinds, 0 the fastest (capacity.h). The
+ * agent's; left alone where all are alike.
+ */
+struct speeds {
+	u64 cpus[FULCRUM_MAX_DOMAINS][FULCRUM_KINDS];	/* of each kind, as bits of the domain */
+	u64 core[FULCRUM_MAX_CPUS];	/* the CPUs of this one's core, as bits of its domain */
+	u8 kind[FULCRUM_MAX_CPUS];
 };
 
 /*

@@ -11,6 +11,7 @@
  *	life.h		clocks and accounts over a task's life
  *	cpu.h domain.h	each CPU's queue; who has work, who is idle
  *	place.h		the one door into every queue
+ *	capacity.h	CPUs of different speed
  *	wake.h		where a waking task goes
  *	pick.h steal.h	what a CPU runs next; taking work from others
  *	balance.h	... and what the agent hints at; seat.h: who that is
@@ -29,6 +30,7 @@
 #include "domain.h"
 #include "task.h"
 #include "place.h"
+#include "capacity.h"
 #include "life.h"
 #include "wake.h"
 #include "steal.h"
@@ -143,12 +145,16 @@ void STRUCT_OP(fulcrum_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = kf_task_cpu(p);
 
 	if (!t) {
+		if (capacity_enqueue(p, NULL, cpu, enq_flags))
+			return;
 		offer_to_idle(p, place(p, NULL, cpu, enq_flags));
 		return;
 	}
 	if (enq_flags & KENUM(scx_enq_flags, SCX_ENQ_WAKEUP))
 		life_wakes(t);
 	life_queued(p, t);
+	if (capacity_enqueue(p, t, cpu, enq_flags))
+		return;
 	if (must_stay(p))
 		place_staying(p, t, cpu, enq_flags);
 	else if (t->origin != FROM_SLICE_END)

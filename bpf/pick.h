@@ -10,6 +10,7 @@
 #define FULCRUM_PICK_H
 
 #include "balance.h"
+#include "capacity.h"
 #include "cgroup_solve.h"
 #include "diagnose.h"
 #include "higher.h"
@@ -117,6 +118,11 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 	}
 	if (exchange(cpu, best, t))
 		return true;
+	if (keep && capacity_leaves(prev, t, cpu)) {
+		if (queued)
+			pick_own(cpu);
+		return true;
+	}
 	if (keep) {
 		pick_keep(cpu, prev, t);
 		return true;
@@ -165,6 +171,7 @@ static __always_inline void pick_next(s32 cpu, struct task_struct *prev)
 	struct task_ctx *t = runnable ? task_ctx(prev) : NULL;
 
 	stat_inc(dispatches);
+	capacity_forget(cpu);
 	if (READ_HINT(cpu_state(cpu)->has_work) && rescue(cpu))
 		return;
 	if (READ_HINT(cpu_state(cpu)->hinted))
@@ -226,7 +233,7 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	higher_watch(cpu);
 	balance_tick(cpu, t);
 	diagnose_tick(cpu);
-	if (pick_wants_tick_end(t, cpu)) {
+	if (pick_wants_tick_end(t, cpu) || capacity_wants_out(p, t, cpu)) {
 		stat_inc(tick_ends);
 		kf_set_slice(p, 0);
 	} else if (task_request_used_up(t)) {

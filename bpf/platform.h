@@ -16,6 +16,9 @@
 
 #define barrier_var(var) ((void)(var))
 
+/* The simulator loads one object for many machines. */
+#define SET_BEFORE_LOAD
+
 /* The simulated agent listens. */
 #define RING_BUFFER(name, bytes) static const u8 name
 #define ring_output(ring, record, size) ((void)(ring), world.kernel->event(record, size))
@@ -47,6 +50,9 @@
 	 bpf_core_enum_value(enum type, name) : 0)
 
 #define kfield_exists(expr) bpf_core_field_exists(expr)
+
+/* The agent writes it before it loads the program; the verifier takes it for a constant. */
+#define SET_BEFORE_LOAD const volatile
 
 #define STRUCT_OP(name, args...)					\
 	SEC("struct_ops/" #name) BPF_PROG(name, ##args)

@@ -193,6 +193,7 @@ enum scx_enq_flags {
 	SCX_ENQ_WAKEUP		= 1ULL << 0,
 	SCX_ENQ_PREEMPT		= 1ULL << 32,
 	SCX_ENQ_IMMED		= 1ULL << 33,	/* since 7.1 */
+	SCX_ENQ_LAST		= 1ULL << 41,
 };
 
 

@@ -4,7 +4,7 @@
  *
  * In this order: the waker's CPU if the waker is about to sleep (it says so,
  * and is known to run too briefly for a wakeup elsewhere to be faster); an
- * idle CPU near the last one; with no idle CPU, the waker's if it says that it
+ * idle CPU near the last one (a fast one first: capacity.h); with no idle CPU, the waker's if it says that it
  * will sleep; a CPU whose running task is due later; else the queue of the last
  * CPU. In the first and third case only if nobody waits there, if the queue
  * has had its turn lately (PULL_BATCH), or if the task is owed CPU time.
@@ -19,6 +19,7 @@
 #ifndef FULCRUM_WAKE_H
 #define FULCRUM_WAKE_H
 
+#include "capacity.h"
 #include "life.h"
 
 /* CPUs besides the last one that are tried for a task worth interrupting. */
@@ -140,7 +141,9 @@ static __always_inline s32 wake_select(struct task_struct *p, struct task_ctx *t
 		return wake_direct(p, t, here);
 	}
 	if (idle) {
-		cpu = kf_pick_idle(p, prev);
+		cpu = capacity_for_waking(p, t, prev);
+		if (cpu < 0)
+			cpu = kf_pick_idle(p, prev);
 		if (cpu >= 0) {
 			c->stats.idle_hits++;
 			t->way = WAY_IDLE;

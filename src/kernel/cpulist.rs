@@ -27,9 +27,20 @@ pub fn parse(text: &str, limit: usize) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
+/// The list of ascending CPU numbers without repeats.
+pub fn format(cpus: &[usize]) -> String {
+    let runs = cpus.chunk_by(|a, b| a + 1 == *b);
+    let texts = runs.filter_map(|run| match run {
+        [] => None,
+        [only] => Some(only.to_string()),
+        [first, .., last] => Some(format!("{first}-{last}")),
+    });
+    texts.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{format, parse};
 
     #[test]
     fn lists_of_the_kernel_parse() {
@@ -38,6 +49,16 @@ mod tests {
         assert_eq!(parse("1-2,2-3", 8), Some(vec![1, 2, 3]));
         assert_eq!(parse("\n", 8), Some(vec![]));
         assert_eq!(parse("", 8), Some(vec![]));
+    }
+
+    #[test]
+    fn lists_are_written_as_the_kernel_does() {
+        for text in ["", "0", "0-3,5,7-8"] {
+            assert_eq!(
+                parse(text, 9).map(|cpus| format(&cpus)).as_deref(),
+                Some(text)
+            );
+        }
     }
 
     #[test]

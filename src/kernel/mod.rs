@@ -2,6 +2,7 @@
 //! Everything that touches the kernel: what it offers, loading the scheduler
 //! into it, and what it says when it throws the scheduler out.
 
+pub mod capacity;
 pub mod command;
 pub mod cpulist;
 pub mod doctor;

@@ -4,6 +4,7 @@
 //! All that is written into the BPF program's memory is written before it is
 //! loaded, but for the knobs; the rest is only read afterwards.
 
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -82,7 +83,7 @@ impl<'obj> Scheduler<'obj> {
         let mut open = FulcrumSkelBuilder::default()
             .open(storage)
             .map_err(|error| failed("opening", error))?;
-        set_ops(&mut open, config, ops_flags(config), hotplug_seq);
+        set_ops(&mut open, config, ops_flags(config, topology), hotplug_seq);
         set_data(&mut open, config, topology)?;
         drop_programs(&mut open);
         set_dump_len(&mut open, config).map_err(|error| failed("preparing", error))?;
@@ -225,10 +226,14 @@ fn text(bytes: impl Iterator<Item = u8>) -> String {
 
 /// The running kernel's bits for `ops.flags`. Unknown ones make it refuse, so
 /// each is 0 where it has none.
-fn ops_flags(config: &Config) -> u64 {
+fn ops_flags(config: &Config, topology: &Topology) -> u64 {
     // Exiting tasks and tasks pinned for now pass through our queues too:
     // the kernel would put them on local queues, where nobody steals.
-    let flags = *compat::SCX_OPS_ENQ_EXITING | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
+    let mut flags = *compat::SCX_OPS_ENQ_EXITING | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
+    if nr_kinds(topology) > 1 {
+        // The last task of a CPU too, so that it can go over to a faster one.
+        flags |= *compat::SCX_OPS_ENQ_LAST;
+    }
     if config.partial {
         flags | *compat::SCX_OPS_SWITCH_PARTIAL
     } else {
@@ -296,6 +301,12 @@ fn set_data(open: &mut OpenFulcrumSkel<'_>, config: &Config, topology: &Topology
     })?;
     write_knobs(&mut data.knobs, &config.settings, config.generation);
     fill_topology(&mut data.topo, topology);
+    if let Some(bss) = open.maps.bss_data.as_deref_mut() {
+        fill_speeds(&mut bss.speeds, topology);
+    }
+    if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+        rodata.nr_kinds = nr_kinds(topology);
+    }
     Ok(())
 }
 
@@ -334,6 +345,48 @@ pub(crate) fn fill_topology(topo: &mut types::topology, topology: &Topology) {
         }
     }
     topo.nr_domains = domains.len() as u32;
+}
+
+/// How many kinds of CPUs the BPF program is to tell apart.
+pub(crate) fn nr_kinds(topology: &Topology) -> u32 {
+    topology.kinds.len().max(1) as u32
+}
+
+/// Write the kinds of CPUs, as [`fill_topology`] does the domains.
+pub(crate) fn fill_speeds(speeds: &mut types::speeds, topology: &Topology) {
+    let mut place = BTreeMap::new();
+    for (number, domain) in topology.domains.iter().enumerate() {
+        for (bit, &cpu) in domain.cpus.iter().enumerate() {
+            place.insert(cpu, (number, 1_u64 << bit));
+        }
+    }
+    let bits = |domain, cpus: &[usize]| {
+        let places = cpus.iter().filter_map(|cpu| place.get(cpu));
+        places
+            .filter(|place| place.0 == domain)
+            .fold(0, |bits, place| bits | place.1)
+    };
+    for (kind, members) in topology.kinds.iter().enumerate() {
+        for &cpu in &members.cpus {
+            let Some(&(domain, bit)) = place.get(&cpu) else {
+                continue;
+            };
+            if let Some(word) = speeds.cpus.get_mut(domain).and_then(|of| of.get_mut(kind)) {
+                *word |= bit;
+            }
+            if let (Some(to), Some(core)) = (speeds.kind.get_mut(cpu), speeds.core.get_mut(cpu)) {
+                *to = kind as u8;
+                *core = bit;
+            }
+        }
+    }
+    for core in &topology.cores {
+        for &cpu in core {
+            if let (Some(&(domain, _)), Some(to)) = (place.get(&cpu), speeds.core.get_mut(cpu)) {
+                *to = bits(domain, core);
+            }
+        }
+    }
 }
 
 fn set_dump_len(open: &mut OpenFulcrumSkel<'_>, config: &Config) -> libbpf_rs::Result<()> {

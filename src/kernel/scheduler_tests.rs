@@ -46,6 +46,8 @@ fn the_topology_is_laid_out_for_the_bpf_program() {
         llcs: 3,
         nodes: 2,
         online: 6,
+        kinds: Vec::new(),
+        cores: Vec::new(),
         notes: Vec::new(),
     };
     let mut topo = Box::<types::topology>::default();
@@ -94,6 +96,8 @@ fn what_is_set_before_loading_is_what_was_asked_for() {
         llcs: 1,
         nodes: 1,
         online: 2,
+        kinds: Vec::new(),
+        cores: Vec::new(),
         notes: Vec::new(),
     };
     let values = ["policy=mlfq", "slice-us=700"].map(str::to_string);

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use super::capacity::{self, Kind};
 use super::cpulist;
 use super::view::SystemView;
 
@@ -48,7 +49,11 @@ pub struct Topology {
     pub nodes: usize,
     /// Number of CPUs that are online.
     pub online: usize,
-    /// What was missing or odd, in sentences.
+    /// CPUs by speed, the fastest first; none if all are alike.
+    pub kinds: Vec<Kind>,
+    /// Cores of several threads, if there are kinds.
+    pub cores: Vec<Vec<usize>>,
+    /// What was missing, odd or worth knowing, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -73,15 +78,20 @@ impl Topology {
     pub fn read(view: &SystemView) -> Self {
         let mut notes = Vec::new();
         let possible = possible_cpus(view, &mut notes);
-        let online = cpu_set(view, "online")
-            .unwrap_or_else(|| possible.clone())
-            .len();
+        let online_cpus = cpu_set(view, "online").unwrap_or_else(|| possible.clone());
+        let online = online_cpus.len();
         let nodes = node_of_cpus(view);
         let infos: Vec<_> = possible
             .iter()
             .map(|&cpu| cpu_info(view, cpu, nodes.get(&cpu).copied()))
             .collect();
         let groups = group(&infos, &mut notes);
+        let kinds = capacity::kinds(view, &possible, &online_cpus, &mut notes);
+        let cores = if kinds.is_empty() {
+            Vec::new()
+        } else {
+            threaded_cores(&infos)
+        };
         let mut topology = Self::cut(&groups, online, notes);
         if topology.domains.len() > MAX_DOMAINS {
             let count = topology.domains.len();
@@ -90,6 +100,8 @@ impl Topology {
             let all = BTreeMap::from([((0, 0), infos)]);
             topology = Self::cut(&all, online, vec![note]);
         }
+        topology.kinds = kinds;
+        topology.cores = cores;
         topology
     }
 
@@ -105,6 +117,8 @@ impl Topology {
             llcs: groups.len(),
             nodes: nodes.len(),
             online,
+            kinds: Vec::new(),
+            cores: Vec::new(),
             notes,
         }
     }
@@ -181,6 +195,15 @@ fn cpu_info(view: &SystemView, cpu: usize, node: Option<usize>) -> CpuInfo {
 /// The CPUs of a list, if it holds the CPU that it is about.
 fn set_around(cpu: usize, list: &str) -> Option<Vec<usize>> {
     cpulist::parse(list, MAX_CPUS).filter(|cpus| cpus.contains(&cpu))
+}
+
+/// The CPUs of each core that has several.
+fn threaded_cores(infos: &[CpuInfo]) -> Vec<Vec<usize>> {
+    let mut cores: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for info in infos {
+        cores.entry(info.core).or_default().push(info.cpu);
+    }
+    cores.into_values().filter(|cpus| cpus.len() > 1).collect()
 }
 
 /// Lowest CPU that shares the highest level of data cache with `cpu`.

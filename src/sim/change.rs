@@ -255,7 +255,7 @@ impl Machine {
             return;
         }
         self.within(cpu, true, |m| {
-            m.put_prev(cpu);
+            m.put_prev(cpu, false);
             if m.cpus[cpu].curr == Curr::Idle {
                 m.unmark_idle(cpu);
             }

@@ -270,6 +270,8 @@ pub fn variant() -> Variant {
         domains: zeroed(512 * size_of::<ffi::domain_state>()).cast(),
         topo: zeroed(size_of::<ffi::topology>()).cast(),
         knobs: zeroed(size_of::<ffi::knobs>()).cast(),
+        speeds: std::ptr::null_mut(),
+        nr_kinds: std::ptr::null_mut(),
         balance: std::ptr::null_mut(),
         seat: std::ptr::null_mut(),
         waits: std::ptr::null_mut(),

@@ -11,7 +11,8 @@ use std::ffi::c_void;
 pub use super::arithmetic::{Arithmetic, Ask, Contest, Weight, moment};
 pub use super::mask::{CpuMask, MASK_WORDS};
 pub use crate::kernel::skeleton::types::{
-    agent_command, agent_seat, balance_cpu, cpu_state, domain_state, knobs, topology, wait_reports,
+    agent_command, agent_seat, balance_cpu, cpu_state, domain_state, knobs, speeds, topology,
+    wait_reports,
 };
 
 /// `SCX_DSQ_LOCAL`.
@@ -24,6 +25,8 @@ pub const DSQ_LOCAL_ON: u64 = 1 << 63 | 1 << 62;
 pub const ENQ_WAKEUP: u64 = 1;
 /// `SCX_ENQ_REENQ`.
 pub const ENQ_REENQ: u64 = 1 << 40;
+/// `SCX_ENQ_LAST`.
+pub const ENQ_LAST: u64 = 1 << 41;
 /// `SCX_ENQ_PREEMPT`.
 pub const ENQ_PREEMPT: u64 = 1 << 32;
 /// `SCX_DEQ_SLEEP`.
@@ -350,7 +353,7 @@ pub struct KernelTable {
 /// How many kernel functions `SIM_KFUNCS` lists.
 pub const NR_KFUNCS: usize = 35;
 /// Members of `struct sim_enums`.
-const NR_ENUMS: usize = 14;
+const NR_ENUMS: usize = 15;
 /// Position of `SCX_ENQ_CPU_SELECTED` among them.
 pub const ENUM_CPU_SELECTED: usize = 1;
 
@@ -448,6 +451,10 @@ pub struct RawVariant {
     pub topo: *mut topology,
     /// `knobs`.
     pub knobs: *mut knobs,
+    /// `speeds`; null: it does not know CPUs of different speed.
+    pub speeds: *mut speeds,
+    /// `nr_kinds`.
+    pub nr_kinds: *mut u32,
     /// `balance`.
     pub balance: *mut balance_cpu,
     /// `seat`.
@@ -471,12 +478,12 @@ pub struct RawVariant {
     /// How many.
     pub nr_kfuncs: u32,
     /// Sizes of the shared structs.
-    pub sizes: [u32; 13],
+    pub sizes: [u32; 14],
 }
 
 /// The sizes that a variant must report.
 #[must_use]
-pub const fn sizes() -> [u32; 13] {
+pub const fn sizes() -> [u32; 14] {
     [
         size_of::<KTask>() as u32,
         size_of::<World>() as u32,
@@ -491,5 +498,6 @@ pub const fn sizes() -> [u32; 13] {
         size_of::<balance_cpu>() as u32,
         size_of::<agent_seat>() as u32,
         size_of::<agent_command>() as u32,
+        size_of::<speeds>() as u32,
     ]
 }

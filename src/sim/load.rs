@@ -13,7 +13,7 @@ use super::rng::Rng;
 use super::stats::Stats;
 use super::tasks::Tasks;
 use super::variants::Variant;
-use crate::kernel::scheduler::{fill_topology, write_knobs};
+use crate::kernel::scheduler::{fill_speeds, fill_topology, nr_kinds, write_knobs};
 
 impl Machine {
     /// A machine with the scheduler of `variant` loaded, in bypass mode, with
@@ -86,7 +86,12 @@ impl Machine {
             (raw.set_kernel)(self.cfg.release);
             (*raw.world).kernel = super::kfuncs::TABLE;
             (*raw.world).nr_cpu_ids = self.cfg.topology.cpus as u32;
-            fill_topology(&mut *raw.topo, &self.cfg.topology.domains());
+            let domains = self.cfg.topology.domains();
+            fill_topology(&mut *raw.topo, &domains);
+            if self.knows_speeds() {
+                fill_speeds(&mut *raw.speeds, &domains);
+                *raw.nr_kinds = nr_kinds(&domains);
+            }
             write_knobs(&mut *raw.knobs, &self.cfg.settings, 1);
         }
         let error = self.call_init();
@@ -112,6 +117,12 @@ impl Machine {
             self.seat_agent();
         }
         Ok(())
+    }
+
+    /// Does the scheduler know that these CPUs differ in speed? The agent then sets
+    /// SCX_OPS_ENQ_LAST.
+    pub(super) fn knows_speeds(&self) -> bool {
+        self.cfg.topology.is_hybrid() && !self.variant.raw().speeds.is_null()
     }
 
     /// Starts all queue clocks at `base`, as if the machine had run for long.

@@ -93,7 +93,7 @@ impl Machine {
                 }
             }
         }
-        runnable(self)
+        runnable(self) && (self.bypass || !self.knows_speeds())
     }
 
     /// `consume_global_dsq()`
@@ -129,7 +129,7 @@ impl Machine {
             }
             return;
         }
-        self.put_prev(cpu);
+        self.put_prev(cpu, matches!(next, Curr::Idle));
         let dying = match prev {
             Curr::Task(task) | Curr::Rt(task)
                 if self.tasks[task].exiting && self.tasks[task].state == State::Sleeping =>
@@ -166,8 +166,8 @@ impl Machine {
         }
     }
 
-    /// `put_prev_task_scx()`
-    pub(super) fn put_prev(&mut self, cpu: usize) {
+    /// `put_prev_task_scx()`; `last`: the CPU goes idle.
+    pub(super) fn put_prev(&mut self, cpu: usize, last: bool) {
         let task = match self.cpus[cpu].curr {
             Curr::Task(task) => task,
             Curr::Rt(task) => return self.rt_put_prev(task, cpu),
@@ -192,7 +192,8 @@ impl Machine {
             self.tasks[task].place = Place::Local(cpu);
             self.cpus[cpu].local.push_front(task);
         } else {
-            self.do_enqueue(task, cpu, 0, false);
+            let flags = if last { ffi::ENQ_LAST } else { 0 };
+            self.do_enqueue(task, cpu, flags, false);
         }
     }
 

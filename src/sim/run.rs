@@ -111,6 +111,7 @@ impl Machine {
             period: 0,
             exiting: false,
             ran: 0,
+            ran_fast: 0,
             ran_at_start: 0,
             born: 0,
             died: None,

@@ -41,8 +41,11 @@ impl Machine {
         let c = &mut self.cpus[cpu];
         let worked = self.now.saturating_sub(c.work_start);
         c.work_start = c.work_start.max(self.now);
+        let worked = self.cfg.topology.work_in(cpu, worked);
+        let fastest = self.cfg.topology.is_fastest(cpu);
         let t = &mut self.tasks[task];
         t.ran += delta;
+        t.ran_fast += if fastest { delta } else { 0 };
         t.remaining = t.remaining.saturating_sub(worked);
         self.stats.groups[t.group].ran += delta;
         let cgroup = if t.rt { 0 } else { t.cgroup };

@@ -94,7 +94,9 @@ pub struct Task {
     pub exiting: bool,
     /// CPU time received.
     pub ran: u64,
-    /// ... of which before it last started.
+    /// ... of which on CPUs of the fastest kind.
+    pub ran_fast: u64,
+    /// CPU time received before it last started.
     pub ran_at_start: u64,
     /// When it was born.
     pub born: u64,

@@ -12,7 +12,8 @@ impl Machine {
     /// When the running task will have done its work.
     pub(super) fn arm_work(&mut self, cpu: usize, task: TaskId) {
         self.cpus[cpu].generation += 1;
-        let done = self.cpus[cpu].work_start.max(self.now) + self.tasks[task].remaining;
+        let takes = self.cfg.topology.time_for(cpu, self.tasks[task].remaining);
+        let done = self.cpus[cpu].work_start.max(self.now) + takes;
         let generation = self.cpus[cpu].generation;
         self.push(done, Happening::WorkDone(cpu, generation));
     }

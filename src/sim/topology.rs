@@ -4,6 +4,7 @@
 //! CPUs are numbered core by core, threads of a core next to each other, caches
 //! and nodes in order; the last cache may hold fewer than the others.
 
+use crate::kernel::capacity::{self, FULL, Kind};
 use crate::kernel::topology::{DOMAIN_CPUS, Domain, MAX_CPUS, Topology as Domains};
 
 /// A machine.
@@ -17,6 +18,10 @@ pub struct Topology {
     pub llc_cpus: usize,
     /// Caches of a node.
     pub node_llcs: usize,
+    /// What each CPU does in a time, [`FULL`] at most; none: all are alike.
+    pub capacities: Vec<u32>,
+    /// The CPUs sorted by that.
+    pub kinds: Vec<Kind>,
 }
 
 impl Topology {
@@ -31,6 +36,8 @@ impl Topology {
                 threads: 1,
                 llc_cpus: cpus,
                 node_llcs: 1,
+                capacities: Vec::new(),
+                kinds: Vec::new(),
             };
         }
         Self {
@@ -38,16 +45,38 @@ impl Topology {
             threads: 2,
             llc_cpus: 16,
             node_llcs: 8,
+            capacities: Vec::new(),
+            kinds: Vec::new(),
         }
     }
 
     /// Parses `NODESxCACHESxCORESxTHREADS` (caches of a node, cores of a
-    /// cache, threads of a core) or a number of CPUs.
+    /// cache, threads of a core) or a number of CPUs; then, if they differ,
+    /// `:` and the capacities of all CPUs in order, as `4x1024,4x446`.
     ///
     /// # Errors
     ///
     /// What is wrong with `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
+        let Some((shape, capacities)) = text.split_once(':') else {
+            return Self::parse_shape(text);
+        };
+        let mut topology = Self::parse_shape(shape)?;
+        topology.capacities = parse_capacities(capacities)
+            .filter(|capacities| capacities.len() == topology.cpus)
+            .ok_or_else(|| {
+                format!(
+                    "{capacities:?} is not a capacity of 1..={FULL} for each of {} CPUs, as \
+                     4x1024,4x446",
+                    topology.cpus
+                )
+            })?;
+        let figures: Vec<_> = topology.capacities.iter().copied().enumerate().collect();
+        topology.kinds = capacity::by_capacity(&figures);
+        Ok(topology)
+    }
+
+    fn parse_shape(text: &str) -> Result<Self, String> {
         let parts: Option<Vec<usize>> = text
             .split('x')
             .map(|part| part.trim().parse().ok().filter(|n| *n > 0))
@@ -64,6 +93,8 @@ impl Topology {
                     threads: *threads,
                     llc_cpus: cores * threads,
                     node_llcs: *llcs,
+                    capacities: Vec::new(),
+                    kinds: Vec::new(),
                 }
             }
             _ => {
@@ -76,6 +107,39 @@ impl Topology {
             return Err(format!("{text:?} has more than {MAX_CPUS} CPUs"));
         }
         Ok(topology)
+    }
+
+    /// Are there CPUs of different speed?
+    #[must_use]
+    pub const fn is_hybrid(&self) -> bool {
+        self.kinds.len() > 1
+    }
+
+    /// Is `cpu` of the fastest kind?
+    #[must_use]
+    pub fn is_fastest(&self, cpu: usize) -> bool {
+        self.kinds
+            .first()
+            .is_none_or(|kind| kind.cpus.contains(&cpu))
+    }
+
+    fn capacity(&self, cpu: usize) -> u64 {
+        self.capacities.get(cpu).copied().unwrap_or(FULL).into()
+    }
+
+    /// How long `cpu` takes for what the fastest does in `work` ns.
+    #[must_use]
+    pub fn time_for(&self, cpu: usize, work: u64) -> u64 {
+        let capacity = self.capacity(cpu);
+        (work / capacity * u64::from(FULL)) + (work % capacity * u64::from(FULL)).div_ceil(capacity)
+    }
+
+    /// What `cpu` does in `time` ns, in ns of the fastest.
+    #[must_use]
+    pub fn work_in(&self, cpu: usize, time: u64) -> u64 {
+        let full = u64::from(FULL);
+        let capacity = self.capacity(cpu);
+        time / full * capacity + time % full * capacity / full
     }
 
     /// The core of `cpu`.
@@ -155,9 +219,37 @@ impl Topology {
             llcs: self.llcs(),
             nodes: self.nodes(),
             online: self.cpus,
+            kinds: self.kinds.clone(),
+            cores: self.threaded_cores(),
             notes: Vec::new(),
         }
     }
+
+    fn threaded_cores(&self) -> Vec<Vec<usize>> {
+        if self.threads == 1 || !self.is_hybrid() {
+            return Vec::new();
+        }
+        let cores = self.cpus.div_ceil(self.threads);
+        let core = |core| {
+            let (first, end) = self.range(core, self.threads);
+            (first..end).collect()
+        };
+        (0..cores).map(core).collect()
+    }
+}
+
+/// `4x1024,446`
+fn parse_capacities(text: &str) -> Option<Vec<u32>> {
+    let mut capacities = Vec::new();
+    for part in text.split(',') {
+        let (count, capacity) = part.split_once('x').unwrap_or(("1", part));
+        let (count, capacity): (usize, u32) = (count.parse().ok()?, capacity.parse().ok()?);
+        if count > MAX_CPUS || !(1..=FULL).contains(&capacity) {
+            return None;
+        }
+        capacities.extend(std::iter::repeat_n(capacity, count));
+    }
+    Some(capacities)
 }
 
 #[cfg(test)]
@@ -171,8 +263,38 @@ mod tests {
         assert_eq!(big.llc_range(17), (16, 32));
         assert_eq!(big.core_range(17), (16, 18));
         assert_eq!(Topology::parse("4096").unwrap().nodes(), 32);
-        for bad in ["", "0", "4097", "2x2", "1x1x0x1", "64x64x64x2", "x"] {
+        let hybrid = Topology::parse("8:4x1024,4x446").unwrap();
+        assert_eq!((hybrid.kinds.len(), hybrid.is_fastest(3)), (2, true));
+        assert!(!hybrid.is_fastest(4) && !big.is_hybrid() && big.is_fastest(255));
+        for bad in [
+            "",
+            "0",
+            "2:",
+            "2:1024",
+            "2:3x512",
+            "2:2x0",
+            "2:1025,1",
+            "4097",
+            "2x2",
+            "1x1x0x1",
+            "64x64x64x2",
+            "x",
+        ] {
             assert!(Topology::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn work_takes_as_long_as_the_cpu_is_slow() {
+        let hybrid = Topology::parse("3:1024,512,333").unwrap();
+        for work in [0, 1, 999, 1_000_000_007, 1 << 50] {
+            assert_eq!(
+                (hybrid.time_for(0, work), hybrid.work_in(0, work)),
+                (work, work)
+            );
+            assert_eq!(hybrid.time_for(1, work), 2 * work);
+            let time = hybrid.time_for(2, work);
+            assert_eq!(hybrid.work_in(2, time), work, "done when its time is over");
         }
     }
 

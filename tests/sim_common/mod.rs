@@ -4,6 +4,7 @@
 
 pub mod caches;
 pub mod habits;
+pub mod hybrid;
 pub mod judge;
 pub mod policies;
 pub mod programs;

@@ -37,6 +37,7 @@ enum { false = 0, true = 1 };
 
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline __attribute__((noinline))
+#define __arg_trusted
 #define SEC(name)
 
 #define BPF_MAP_TYPE_HASH 1
@@ -265,6 +266,7 @@ struct sim_enums {
 	u64 SCX_DSQ_LOCAL;
 	u64 SCX_DSQ_LOCAL_ON;
 	u64 SCX_ENQ_IMMED;
+	u64 SCX_ENQ_LAST;
 };
 
 /* The engine's side of the kernel functions. */

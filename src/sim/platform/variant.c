@@ -41,6 +41,8 @@ struct sim_variant {
 	struct domain_state *domains;
 	struct topology *topo;
 	struct knobs *knobs;
+	struct speeds *speeds;
+	u32 *nr_kinds;
 	struct balance_cpu *balance;
 	struct agent_seat *seat;
 	struct wait_reports *waits;
@@ -52,7 +54,7 @@ struct sim_variant {
 	const struct sim_arithmetic *arithmetic;
 	const char *const *kfunc_names;
 	u32 nr_kfuncs;
-	u32 sizes[13];
+	u32 sizes[14];
 };
 
 static const char *const kfunc_names[] = {
@@ -80,6 +82,9 @@ static void sim_reset(void)
 	clear(cpus, sizeof(cpus));
 	clear(domains, sizeof(domains));
 	clear(&topo, sizeof(topo));
+	clear(&speeds, sizeof(speeds));
+	clear(moving, sizeof(moving));
+	nr_kinds = 1;
 	clear(&uei, sizeof(uei));
 	clear(&world, sizeof(world));
 	sim_maps_reset();
@@ -105,6 +110,7 @@ static void sim_set_kernel(u32 release)
 	e->SCX_ENQ_WAKEUP = 1;
 	e->SCX_ENQ_CPU_SELECTED = release >= 619 ? 1ULL << 20 : 1ULL << 10;
 	e->SCX_ENQ_PREEMPT = 1ULL << 32;
+	e->SCX_ENQ_LAST = 1ULL << 41;
 	e->SCX_ENQ_IMMED = release >= 701 ? 1ULL << 33 : 0;
 	e->SCX_DEQ_SLEEP = 1;
 	e->SCX_DEQ_CORE_SCHED_EXEC = 1ULL << 32;
@@ -216,6 +222,8 @@ const struct sim_variant SIM_EXPORT = {
 	.domains = domains,
 	.topo = &topo,
 	.knobs = &knobs,
+	.speeds = &speeds,
+	.nr_kinds = &nr_kinds,
 	.balance = balance,
 	.seat = &seat,
 	.waits = &wait_reports,
@@ -235,6 +243,6 @@ const struct sim_variant SIM_EXPORT = {
 		sizeof(struct knobs), sizeof(struct sim_task_view),
 		sizeof(struct cgroup), sizeof(struct sched_ext_ops),
 		sizeof(struct balance_cpu), sizeof(struct agent_seat),
-		sizeof(struct agent_command),
+		sizeof(struct agent_command), sizeof(struct speeds),
 	},
 };
