@@ -9,7 +9,7 @@ use scx_fulcrum::sim::workload::Group;
 use scx_fulcrum::sim::workload::program::Step;
 use sim_common::hybrid::{
     FAST_AND_SLOW, THREADS, THREE_CACHES, fast_part, hogs_go_over, hogs_run_fast, nothing_idles,
-    sleepers_wake,
+    short_lives_run_fast, sleepers_wake,
 };
 use sim_common::programs::{MS, US, pinned, repeat, setup};
 
@@ -23,6 +23,11 @@ fn passes(judge: fn(Variant) -> (Result<(), String>, Variant)) {
 #[test]
 fn hogs_run_on_fast_cpus() {
     passes(hogs_run_fast);
+}
+
+#[test]
+fn short_lives_run_on_fast_cpus() {
+    passes(short_lives_run_fast);
 }
 
 #[test]

@@ -87,6 +87,9 @@ killed! {
     mlfq_does_not_age
     fifo_by_fairness
     fifo_interrupts
+    nobody_goes_over
+    fast_cpus_not_preferred
+    threads_taken_for_cores
 }
 
 #[test]

@@ -324,4 +324,22 @@ pub const MUTANTS: &[Mutant] = &[
         find: "static __always_inline bool fifo_preempts(const struct contest *c)\n{\n\treturn false;\n",
         replace: "static __always_inline bool fifo_preempts(const struct contest *c)\n{\n\treturn true;\n",
     },
+    Mutant {
+        name: "nobody_goes_over",
+        file: "capacity.h",
+        find: "\treturn cpu_moving(cpu)->shared >= SHARED_TICKS ? nr_kinds : cpu_kind(cpu);\n",
+        replace: "\treturn 0;\n",
+    },
+    Mutant {
+        name: "fast_cpus_not_preferred",
+        file: "capacity.h",
+        find: "\treturn capacity_find(p, prev, nr_kinds - 1, true);\n",
+        replace: "\treturn -1;\n",
+    },
+    Mutant {
+        name: "threads_taken_for_cores",
+        file: "capacity.h",
+        find: " & cpu_bit(cpu)) || core_shared(cpu) ||\n",
+        replace: " & cpu_bit(cpu)) ||\n",
+    },
 ];

@@ -90,6 +90,13 @@ pub fn hogs_run_fast(variant: Variant) -> Verdict {
     each(variant, setups, |machine| all_fast(machine, 0, 4 * SOON))
 }
 
+/// What lives for less than a tick is put on a fast CPU at once.
+pub fn short_lives_run_fast(variant: Variant) -> Verdict {
+    let chain = || Group::new("chain", 1, vec![Step::Run(3 * MS), Step::Fork(0)]);
+    let setups = [FAST_AND_SLOW, THREADS, THREE_CACHES].map(|at| setup(at, 0.5, vec![chain()]));
+    each(variant, setups, |machine| all_fast(machine, 0, 4 * SOON))
+}
+
 /// Who runs on a slow CPU goes over once a fast one idles.
 pub fn hogs_go_over(variant: Variant) -> Verdict {
     let setups = [
@@ -153,7 +160,13 @@ pub fn sleepers_wake(variant: Variant) -> Verdict {
 
 /// All of them, the quickest first.
 pub fn all(variant: Variant) -> Verdict {
-    let judges = [hogs_run_fast, hogs_go_over, nothing_idles, sleepers_wake];
+    let judges = [
+        hogs_run_fast,
+        short_lives_run_fast,
+        hogs_go_over,
+        nothing_idles,
+        sleepers_wake,
+    ];
     let mut variant = variant;
     for judge in judges {
         let (result, back) = judge(variant);

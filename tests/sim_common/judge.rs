@@ -11,7 +11,7 @@ use scx_fulcrum::sim::machine::Machine;
 use scx_fulcrum::sim::variants::Variant;
 use scx_fulcrum::sim::workload::file::{CgroupSpec, ChangeSpec, Clocks, Does, File, PolicySpec};
 
-use super::{caches, check, file, group, habits, policies, scenarios};
+use super::{caches, check, file, group, habits, hybrid, policies, scenarios};
 
 /// A judge: what it looks at, and how.
 pub type Judge = (&'static str, fn(Variant) -> (Result<(), String>, Variant));
@@ -42,6 +42,7 @@ pub const JUDGES: &[Judge] = &[
     ("a light task takes no clock along", habits::light_tasks),
     ("short lives and naps gain nothing", habits::games),
     ("who runs alone makes way", habits::makes_way),
+    ("busy tasks run on fast CPUs", hybrid::all),
     ("random scenarios", random),
 ];
 
