@@ -12,7 +12,6 @@
 //! is missing or odd counts as full speed, and is noted: no input makes this fail.
 
 use super::cpulist;
-use super::topology::MAX_CPUS;
 use super::view::SystemView;
 
 /// Kinds that the BPF program has room for: `FULCRUM_KINDS`.
@@ -35,10 +34,10 @@ pub struct Kind {
 }
 
 /// The kinds of the machine that `view` shows, fastest first; none if its CPUs
-/// are all alike. `online` tells of whom sysfs must know.
+/// are all alike. `online` tells of whom sysfs must know; numbers are below `limit`.
 pub fn kinds(
     view: &SystemView,
-    possible: &[usize],
+    (possible, limit): (&[usize], usize),
     online: &[usize],
     notes: &mut Vec<String>,
 ) -> Vec<Kind> {
@@ -52,7 +51,7 @@ pub fn kinds(
     let kinds = if told.iter().any(|(_, text)| text.is_some()) {
         by_capacity(&figures(&told, online, notes))
     } else {
-        of_intel(view, possible, notes)
+        of_intel(view, (possible, limit), notes)
     };
     if let [fastest, slower @ ..] = kinds.as_slice()
         && !slower.is_empty()
@@ -124,13 +123,17 @@ pub fn by_capacity(figures: &[(usize, u32)]) -> Vec<Kind> {
 }
 
 /// Intel's kinds; a CPU that none of them names, as an offline one, counts as of the fastest.
-fn of_intel(view: &SystemView, possible: &[usize], notes: &mut Vec<String>) -> Vec<Kind> {
+fn of_intel(
+    view: &SystemView,
+    (possible, limit): (&[usize], usize),
+    notes: &mut Vec<String>,
+) -> Vec<Kind> {
     let mut slower: Vec<Kind> = Vec::new();
     for name in INTEL_KINDS {
         let Ok(text) = view.read(&format!("/sys/devices/{name}/cpus")) else {
             continue;
         };
-        let Some(mut cpus) = cpulist::parse(&text, MAX_CPUS) else {
+        let Some(mut cpus) = cpulist::parse(&text, limit) else {
             notes.push(format!(
                 "/sys/devices/{name}/cpus is no list of CPUs: all count as full speed"
             ));

@@ -26,7 +26,7 @@ fn intel(core: &str, atom: &str) -> Tree {
 /// The CPUs of each kind, and what is noted.
 fn read(tree: &Tree) -> (Vec<Vec<usize>>, Vec<String>) {
     let mut notes = Vec::new();
-    let kinds = kinds(&tree.view(), &CPUS, &CPUS, &mut notes);
+    let kinds = kinds(&tree.view(), (&CPUS, 4096), &CPUS, &mut notes);
     (kinds.into_iter().map(|kind| kind.cpus).collect(), notes)
 }
 
@@ -81,7 +81,7 @@ fn an_offline_cpu_without_file_is_nothing_odd() {
     let tree =
         arm(["1024", "1024", "446", "446"]).without("sys/devices/system/cpu/cpu1/cpu_capacity");
     let mut notes = Vec::new();
-    let kinds = kinds(&tree.view(), &CPUS, &[0, 2, 3], &mut notes);
+    let kinds = kinds(&tree.view(), (&CPUS, 4096), &[0, 2, 3], &mut notes);
     assert_eq!(kinds[0].cpus, [0, 1]);
     assert_eq!(notes.len(), 1);
 }

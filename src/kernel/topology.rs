@@ -86,7 +86,7 @@ impl Topology {
             .map(|&cpu| cpu_info(view, cpu, nodes.get(&cpu).copied()))
             .collect();
         let groups = group(&infos, &mut notes);
-        let kinds = capacity::kinds(view, &possible, &online_cpus, &mut notes);
+        let kinds = capacity::kinds(view, (&possible, MAX_CPUS), &online_cpus, &mut notes);
         let cores = if kinds.is_empty() {
             Vec::new()
         } else {
