@@ -59,17 +59,17 @@ static __always_inline void dump_machine(void)
 
 static __always_inline void dump_decisions(s32 cpu)
 {
-	struct memory *m = per_cpu_of(&memories, cpu);
+	u64 now = kf_now(), next = recorder_next(cpu_state(cpu));
 	struct decision *d;
-	u64 now = kf_now();
+	struct memory *m;
 	u32 i;
 
-	if (!m)
+	if (!cpu_memory(cpu, &m))
 		return;
 	bounded_for(i, 0, DUMP_DECISIONS) {
-		if (i >= m->decided)
+		if (i >= next)
 			break;
-		d = &m->ring[(m->decided - 1 - i) & (FULCRUM_DECISIONS - 1)];
+		d = &m->ring[(next - 1 - i) & (FULCRUM_DECISIONS - 1)];
 		dump_line("fulcrum: %lldus ago: pid=%d way=%d from=%d waited=%uus lag=%dus",
 			  dump_us(d->time, now), d->pid, d->way,
 			  d->from, d->wait, d->lag);

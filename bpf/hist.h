@@ -14,8 +14,8 @@
 #ifndef FULCRUM_HIST_H
 #define FULCRUM_HIST_H
 
-#include "cgroup.h"
 #include "recorder.h"
+#include "task.h"
 
 #define HIST_LINEAR		16	/* buckets of 1,024 ns */
 #define HIST_OCTAVE_BITS	3	/* 8 buckets an octave */
@@ -56,21 +56,28 @@ static __always_inline u32 hist_bucket(u32 wait)
 	       ((wait >> (octave + 1)) & ((1 << HIST_OCTAVE_BITS) - 1));
 }
 
-/* A task of the group of @slot has waited, since it woke or not. */
-static __always_inline void hist_wait(struct memory *m, u32 slot, u32 wait, bool woke)
+/* A wait of @t, counted at @at of its CPU, counts in its cgroup too. Not inlined: seldom wanted. */
+static __noinline void hist_group_wait(struct task_ctx *t, u32 at)
 {
-	u32 bucket = hist_bucket(wait);
+	u32 bucket = at < HIST_WAKEUP ? at : at - HIST_WAKEUP;
+
+	barrier_var(bucket);
+	if (bucket < FULCRUM_HIST_BUCKETS)
+		__sync_fetch_and_add(&group_waits[t->group & GROUP_MASK].count[bucket], 1);
+}
+
+/* @t has waited for @wait. */
+static __always_inline void hist_wait(struct memory *m, struct task_ctx *t, u32 wait)
+{
+	u32 at = t->hist + hist_bucket(wait);
 
 	/* Else the compiler, knowing the range better, drops what the verifier needs. */
-	barrier_var(bucket);
-	if (bucket >= FULCRUM_HIST_BUCKETS)
+	barrier_var(at);
+	if (at >= 2 * FULCRUM_HIST_BUCKETS)
 		return;
-	if (woke)
-		m->wakeup[bucket]++;
-	else
-		m->other[bucket]++;
+	m->waits[at]++;
 	if (knobs.watch)
-		__sync_fetch_and_add(&group_waits[slot & GROUP_MASK].count[bucket], 1);
+		hist_group_wait(t, at);
 }
 
 #endif /* FULCRUM_HIST_H */

@@ -39,7 +39,6 @@ static __always_inline u64 life_wait_ends(struct task_ctx *t, struct cpu_state *
 	group_account(t->group, t->own.weight, waited, 0);
 	units = waited >> 10;
 	t->last_wait = units;
-	c->stats.waits++;
 	c->stats.wait_ns += waited;
 	/* The machine's longest wait was the longest of some task. */
 	if (units >= t->max_wait) {
@@ -64,7 +63,7 @@ static __always_inline void life_wakes(struct task_ctx *t)
 	t->burst_estimate = ask_burst(t->burst_estimate, t->burst);
 	t->burst = 0;
 	here = this_cpu();
-	t->woke = 1;
+	t->hist = HIST_WAKEUP;
 	t->woken_by = here->curr_pid;
 	here->stats.wakeups++;
 }
@@ -97,9 +96,9 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 {
 	s32 cpu = kf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	u64 clock, bound, sane, now;
-	struct memory *m;
+	u64 clock, bound, sane, now, number;
 	s32 from = t->clock_cpu;
+	struct memory *m;
 
 	task_event(p, t, EV_RUNNING);
 	now = life_wait_ends(t, c);
@@ -113,19 +112,20 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	bound = vtime_scale(VTIME_SANE, t->weight.inv) + 2 * VTIME_DRIFT;
 	sane = vtime_bound(t->vruntime, clock, bound, bound);
 	if (sane != t->vruntime) {
-		stat_inc(clock_clamps);
+		c->stats.clock_clamps++;
 		t->deadline += sane - t->vruntime;
 		t->vruntime = sane;
 	}
 
-	m = per_cpu_here(&memories);
-	if (m) {
+	number = recorder_next(c);
+	c->stats.waits++;
+	if (cpu_memory(cpu, &m)) {
 		u32 wait = t->last_wait;
 
-		hist_wait(m, t->group, wait, t->woke);
-		recorder_note(m, now, p->pid, t->way, from, clock - t->vruntime, wait);
+		recorder_note(m, number, now, p->pid, t->way, from, clock - t->vruntime, wait);
+		hist_wait(m, t, wait);
 	}
-	t->woke = 0;
+	t->hist = HIST_OTHER;
 	t->fresh = 0;
 	unmark_idle(cpu);
 	queue_clock_follows(cpu, vtime_max(clock, t->vruntime));

@@ -76,9 +76,9 @@ static __always_inline bool pick_own(s32 cpu)
 /* The running task goes on: with a new request if it has used up the last. */
 static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct task_ctx *t)
 {
-	struct memory *m = per_cpu_here(&memories);
 	struct cpu_state *c = cpu_state(cpu);
-	u64 slice;
+	struct memory *m;
+	u64 slice, number;
 
 	if (task_request_used_up(t))
 		task_request(t, ASK_USED_UP);
@@ -91,9 +91,10 @@ static __always_inline void pick_keep(s32 cpu, struct task_struct *prev, struct 
 	c->yielded = 0;
 	slice_timer_begin(c, cpu, t);
 	kf_set_slice(prev, slice);
-	if (m)
-		recorder_note(m, kf_now(), prev->pid, WAY_KEPT, cpu, c->vclock - t->vruntime, 0);
-	stat_inc(keeps);
+	number = recorder_next(c);
+	c->stats.keeps++;
+	if (cpu_memory(cpu, &m))
+		recorder_note(m, number, kf_now(), prev->pid, WAY_KEPT, cpu, c->vclock - t->vruntime, 0);
 }
 
 /*

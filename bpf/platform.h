@@ -23,10 +23,6 @@
 #define RING_BUFFER(name, bytes) static const u8 name
 #define ring_output(ring, record, size) ((void)(ring), world.kernel->event(record, size))
 
-/* Nobody looks at figures of single CPUs: they share one memory. */
-#define PER_CPU(name, of) static of name
-#define per_cpu_here(map) (map)
-#define per_cpu_of(map, cpu) ((void)(cpu), (map))
 #else
 
 #include "types.h"
@@ -78,17 +74,6 @@
 		__uint(max_entries, bytes);				\
 	} name SEC(".maps")
 #define ring_output(ring, record, size) bpf_ringbuf_output(ring, record, size, 0)
-
-/* A value for each possible CPU, in memory of its own; NULL can't be, but for the verifier. */
-#define PER_CPU(name, of)						\
-	struct {							\
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);		\
-		__uint(max_entries, 1);					\
-		__type(key, u32);					\
-		__type(value, of);					\
-	} name SEC(".maps")
-#define per_cpu_here(map) ({ u32 ___key = 0; bpf_map_lookup_elem(map, &___key); })
-#define per_cpu_of(map, cpu) ({ u32 ___key = 0; bpf_map_lookup_percpu_elem(map, &___key, cpu); })
 
 #endif /* FULCRUM_SIM */
 

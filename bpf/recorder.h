@@ -27,6 +27,12 @@ enum task_way {
 	WAY_KEPT,		/* went on: nobody waits, or nobody is due earlier */
 };
 
+/* Where in struct memory the waits of a kind are counted, hist.h. */
+enum task_hist {
+	HIST_OTHER	= 0,
+	HIST_WAKEUP	= FULCRUM_HIST_BUCKETS,		/* those that began with a wakeup */
+};
+
 struct decision {
 	u64 time;		/* ns of the kernel's scheduler clock of this CPU */
 	u32 pid;
@@ -38,20 +44,48 @@ struct decision {
 
 /* What a CPU remembers: one value, so that one lookup a switch will do. */
 struct memory {
-	u64 wakeup[FULCRUM_HIST_BUCKETS];	/* waits that began with a wakeup, hist.h */
-	u64 other[FULCRUM_HIST_BUCKETS];	/* the other waits */
-	u64 decided;				/* counts all decisions */
-	struct decision ring[FULCRUM_DECISIONS];
+	u64 waits[2 * FULCRUM_HIST_BUCKETS];	/* two histograms: enum task_hist */
+	struct decision ring[FULCRUM_DECISIONS];	/* the next: recorder_next() */
 };
 
-_Static_assert(sizeof(struct memory) == (2 * 160 + 1) * 8 + 256 * 24, "memory");
+/* Whole cache lines, so that no two CPUs write one. */
+_Static_assert(sizeof(struct memory) == 2 * 160 * 8 + 256 * 24, "memory");
+_Static_assert(sizeof(struct memory) % 64 == 0, "memory");
 
-PER_CPU(memories, struct memory);
+/* One for each possible CPU: before it loads this, the agent makes room and says how many. */
+struct memory memories[1] SEC(".bss.memories") __attribute__((aligned(64)));
+const volatile u32 nr_memories = 1;
 
-static __always_inline void recorder_note(struct memory *m, u64 now, u32 pid, u32 way, s32 from,
-					  s64 lag, u64 wait)
+/*
+ * Gives the memory of @cpu; false: it has none. An address and a comparison cost
+ * a third of a look into a per-CPU map.
+ */
+static __always_inline bool cpu_memory(s32 cpu, struct memory **m)
 {
-	struct decision *d = &m->ring[m->decided++ & (FULCRUM_DECISIONS - 1)];
+	u32 number = cpu;
+
+	/* The verifier has to see the comparison and the address made of one register. */
+	barrier_var(number);
+	if (number >= nr_memories)
+		return false;
+	*m = memories;
+	/* Else the compiler, which sees one, takes @number for 0. */
+	barrier_var(*m);
+	*m += number;
+	return true;
+}
+
+/* The number of @c's next decision: each so far was a start or a keep. */
+static __always_inline u64 recorder_next(struct cpu_state *c)
+{
+	return c->stats.waits + c->stats.keeps;
+}
+
+/* Decision @number of a CPU, from 0 on. */
+static __always_inline void recorder_note(struct memory *m, u64 number, u64 now, u32 pid, u32 way,
+					  s32 from, s64 lag, u32 wait)
+{
+	struct decision *d = &m->ring[number & (FULCRUM_DECISIONS - 1)];
 
 	d->time = now;
 	d->pid = pid;

@@ -78,7 +78,7 @@ struct task_ctx {
 	u8 origin;
 	u8 level;		/* the policy's */
 	u8 busy;		/* it used up a request without sleeping */
-	u8 woke;		/* it waits since a wakeup */
+	u8 hist;		/* which counts its wait: enum task_hist */
 	u8 fresh;		/* it has not run yet */
 	u8 way;			/* how it came, or comes, to run: enum task_way */
 	u8 pad;

@@ -10,22 +10,19 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use libbpf_rs::{Iter, MapCore, MapFlags, ProgramInput};
+use libbpf_rs::{Iter, MapCore, ProgramInput};
 
 use crate::stats::counters::Counters;
 use crate::stats::histogram::BUCKETS;
 
 use super::scheduler::Scheduler;
+use super::skeleton::types;
 
 /// Decisions that are kept of each CPU.
 pub const DECISIONS: usize = 256;
 
 /// The kernel's id of the root cgroup.
 pub const ROOT: u64 = 1;
-
-const DECISION_BYTES: usize = 24;
-/// Bytes of a CPU's two histograms, with which its memory begins.
-const HISTOGRAMS: usize = 2 * 8 * BUCKETS;
 
 const TASK_BYTES: usize = 112;
 
@@ -139,10 +136,6 @@ impl Fields<'_> {
         u32::from_ne_bytes(self.take())
     }
 
-    fn u16(&mut self) -> u16 {
-        u16::from_ne_bytes(self.take())
-    }
-
     fn u8(&mut self) -> u8 {
         let [byte] = self.take();
         byte
@@ -181,26 +174,22 @@ fn task_view(bytes: &[u8]) -> TaskView {
     view
 }
 
-/// The ring of one CPU, oldest first; before it in `bytes` stands how many
-/// there have been.
-fn decisions(cpu: usize, bytes: &[u8]) -> Vec<Decided> {
-    let (next, ring) = bytes.split_at(bytes.len().min(8));
-    let next = Fields(next).u64();
-    let kept = next.min(DECISIONS as u64);
+/// What is left of the first `made` decisions of one CPU, oldest first.
+fn decisions(cpu: usize, ring: &[types::decision], made: u64) -> Vec<Decided> {
+    let kept = made.min(DECISIONS as u64);
     let at = |number: u64| {
-        let start = (number % DECISIONS as u64) as usize * DECISION_BYTES;
-        let mut from = Fields(ring.get(start..start + DECISION_BYTES)?);
+        let decision = ring.get((number % DECISIONS as u64) as usize)?;
         Some(Decided {
             cpu,
-            time_ns: from.u64(),
-            pid: from.u32(),
-            lag_us: us(i64::from(from.u32().cast_signed())),
-            wait_us: us(i64::from(from.u32())).unsigned_abs(),
-            from: from.u16(),
-            way: from.u16() as u8,
+            time_ns: decision.time,
+            pid: decision.pid,
+            lag_us: us(decision.lag.into()),
+            wait_us: us(decision.wait.into()).unsigned_abs(),
+            from: decision.from,
+            way: decision.way as u8,
         })
     };
-    (next - kept..next).filter_map(at).collect()
+    (made - kept..made).filter_map(at).collect()
 }
 
 /// From the unit of the BPF program, 1,024 ns.
@@ -208,13 +197,18 @@ const fn us(units: i64) -> i64 {
     units * 1024 / 1000
 }
 
-/// Counts of a histogram from its bytes.
-fn counts(bytes: &[u8]) -> Vec<u64> {
-    let words = bytes.chunks_exact(8);
-    words.map(|word| Fields(word).u64()).collect()
-}
-
 impl Scheduler<'_> {
+    /// What `cpu` remembers. Shared with the BPF program, which may write while
+    /// we read: any mix of older and newer values is valid.
+    fn memory(&self, cpu: usize) -> Option<*const types::memory> {
+        let first = self.skel.maps.bss_memories_data.as_deref()?;
+        let bytes = self.skel.maps.bss_memories.value_size() as usize;
+        // SAFETY: the map was made that large before it was loaded, and all of
+        // it is mapped.
+        (cpu < bytes / size_of::<types::memory>())
+            .then(|| unsafe { first.memories.as_ptr().add(cpu) })
+    }
+
     /// Every possible CPU.
     pub fn cpu_views(&self) -> Vec<CpuView> {
         let Some(bss) = self.skel.maps.bss_data.as_deref() else {
@@ -226,12 +220,6 @@ impl Scheduler<'_> {
             .progs
             .fulcrum_queues
             .test_run(ProgramInput::default());
-        let hists = self
-            .skel
-            .maps
-            .memories
-            .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
-        let hists = hists.ok().flatten().unwrap_or_default();
         let domains = self.skel.maps.data_data.as_deref().map(|data| &data.topo);
         let states = bss.cpus.iter().zip(&bss.queue_lengths);
         let view = |(cpu, (state, waiting)): (usize, (&_, &u32))| {
@@ -246,9 +234,15 @@ impl Scheduler<'_> {
                     ptr::read_volatile(waiting),
                 )
             };
-            let bytes = hists.get(cpu).map_or(&[] as &[u8], Vec::as_slice);
-            let bytes = bytes.get(..HISTOGRAMS).unwrap_or_default();
-            let (wakeup, other) = bytes.split_at(bytes.len() / 2);
+            // SAFETY: as above, of a CPU that has a memory.
+            let waits = self
+                .memory(cpu)
+                .map(|memory| unsafe { ptr::read_volatile(&raw const (*memory).waits) });
+            let (other, wakeup) = waits
+                .as_ref()
+                .map_or((&[] as &[u64], &[] as &[u64]), |waits| {
+                    waits.split_at(BUCKETS)
+                });
             CpuView {
                 cpu,
                 domain: domains
@@ -258,8 +252,8 @@ impl Scheduler<'_> {
                 pid,
                 waiting,
                 counters: Counters::from(&stats),
-                wakeup: counts(wakeup),
-                other: counts(other),
+                wakeup: wakeup.to_vec(),
+                other: other.to_vec(),
             }
         };
         let possible = states.take(self.cpu_limit());
@@ -322,15 +316,22 @@ impl Scheduler<'_> {
 
     /// The last decisions of each CPU, oldest first.
     pub fn recorded(&self) -> Vec<Decided> {
-        let rings = self
-            .skel
-            .maps
-            .memories
-            .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
-        let rings = rings.ok().flatten().unwrap_or_default();
-        let each = rings.iter().enumerate();
-        each.flat_map(|(cpu, bytes)| decisions(cpu, bytes.get(HISTOGRAMS..).unwrap_or_default()))
-            .collect()
+        let Some(bss) = self.skel.maps.bss_data.as_deref() else {
+            return Vec::new();
+        };
+        let of = |cpu| {
+            let (memory, state) = (self.memory(cpu)?, bss.cpus.get(cpu)?);
+            // SAFETY: as in `memory` and `cpu_views`.
+            let (made, ring) = unsafe {
+                (
+                    ptr::read_volatile(&raw const state.stats.waits)
+                        .wrapping_add(ptr::read_volatile(&raw const state.stats.keeps)),
+                    ptr::read_volatile(&raw const (*memory).ring),
+                )
+            };
+            Some(decisions(cpu, &ring, made))
+        };
+        (0..self.cpu_limit()).filter_map(of).flatten().collect()
     }
 
     /// Count the waits of each cgroup, or no longer.
@@ -349,23 +350,17 @@ mod tests {
 
     #[test]
     fn a_ring_is_read_from_its_oldest_record_on() {
-        let mut bytes = vec![0; DECISIONS * DECISION_BYTES];
-        let mut put = |at: usize, time: u64, pid: u32| {
-            let start = at * DECISION_BYTES;
-            bytes[start..start + 8].copy_from_slice(&time.to_ne_bytes());
-            bytes[start + 8..start + 12].copy_from_slice(&pid.to_ne_bytes());
-            bytes[start + 12..start + 16].copy_from_slice(&(-1000_i32).to_ne_bytes());
-            bytes[start + 16..start + 20].copy_from_slice(&2000_u32.to_ne_bytes());
-            bytes[start + 20..start + 22].copy_from_slice(&3_u16.to_ne_bytes());
-            bytes[start + 22] = 5;
+        let mut ring = [types::decision::default(); DECISIONS];
+        ring[0] = types::decision {
+            time: 100,
+            pid: 7,
+            lag: -1000,
+            wait: 2000,
+            from: 3,
+            way: 5,
         };
-        put(0, 100, 7);
-        put(1, 50, 8);
-        let with = |next: u64| {
-            let mut all = next.to_ne_bytes().to_vec();
-            all.extend(&bytes);
-            decisions(4, &all)
-        };
+        ring[1].pid = 8;
+        let with = |made| decisions(4, &ring, made);
         let one = with(1);
         let expected = Decided {
             cpu: 4,
@@ -381,7 +376,7 @@ mod tests {
         assert_eq!(full.len(), DECISIONS);
         assert_eq!(full.first().map(|decided| decided.pid), Some(8));
         assert_eq!(full.last().map(|decided| decided.pid), Some(7));
-        assert!(decisions(0, &[]).is_empty());
+        assert!(decisions(0, &[], 0).is_empty());
     }
 
     #[test]

@@ -86,7 +86,9 @@ impl<'obj> Scheduler<'obj> {
         set_ops(&mut open, config, ops_flags(config, topology), hotplug_seq);
         set_data(&mut open, config, topology)?;
         drop_programs(&mut open);
-        set_dump_len(&mut open, config).map_err(|error| failed("preparing", error))?;
+        set_dump_len(&mut open, config)
+            .and_then(|()| make_room(&mut open, topology))
+            .map_err(|error| failed("preparing", error))?;
         let skel = open.load().map_err(|error| failed("loading", error))?;
         Ok(Self {
             link: None,
@@ -398,6 +400,17 @@ fn set_dump_len(open: &mut OpenFulcrumSkel<'_>, config: &Config) -> libbpf_rs::R
         rodata.uei_dump_len = len;
     }
     open.maps.data_uei_dump.set_value_size(len)
+}
+
+/// Gives each possible CPU a memory.
+fn make_room(open: &mut OpenFulcrumSkel<'_>, topology: &Topology) -> libbpf_rs::Result<()> {
+    let cpus = topology.domains.iter().flat_map(|domain| &domain.cpus);
+    let memories = cpus.max().map_or(1, |&cpu| cpu + 1);
+    if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+        rodata.nr_memories = memories as u32;
+    }
+    let bytes = memories * size_of::<types::memory>();
+    open.maps.bss_memories.set_value_size(bytes as u32)
 }
 
 fn load_failure(step: &str, error: &libbpf_rs::Error) -> Failure {
