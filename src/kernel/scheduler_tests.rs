@@ -112,6 +112,9 @@ fn what_is_set_before_loading_is_what_was_asked_for() {
     };
     set_ops(&mut open, &config, 5, 7);
     set_data(&mut open, &config, &topology).expect("a data section");
+    make_room(&mut open, &topology).expect("a section that grows");
+    let room = open.maps.bss_memories.value_size() as usize;
+    assert_eq!(room, 2 * size_of::<types::memory>());
     set_dump_len(&mut open, &config).expect("a resizable dump");
 
     let ops = open.struct_ops.fulcrum_ops();
