@@ -256,6 +256,8 @@ static __always_inline bool capacity_enqueue(struct task_struct *p, struct task_
 	if (cpu_moving(cpu)->to) {
 		to = cpu_moving(cpu)->to - 1;
 		cpu_moving(cpu)->to = 0;
+		/* Should it take another one that comes in between, the call is passed on. */
+		WRITE_HINT(cpu_state(to)->pull_from, to + 1);
 	}
 	if (t)
 		task_arrive(t, to);
