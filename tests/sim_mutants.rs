@@ -75,6 +75,7 @@ killed! {
     clock_moved_by_exits_is_owed
     nappers_stay_where_they_are
     lone_task_leaves_its_deadline
+    preemptor_blamed_again
     fair_slices_without_weight
     fair_owed_nothing_interrupts
     fair_never_gives_way

@@ -67,6 +67,16 @@ impl Machine {
         }
     }
 
+    /// Nobody has interrupted a task that only begins to run: who interrupted
+    /// another one before would be blamed when this one's slice ends.
+    pub(super) fn check_preemptor(&mut self, cpu: usize) {
+        // SAFETY: within the array; no callback runs.
+        let pid = unsafe { (*self.variant.raw().cpus.add(cpu)).preemptor };
+        if pid != 0 {
+            self.violate(format!("{pid} interrupted an earlier task of CPU {cpu}"));
+        }
+    }
+
     pub(super) fn run_audit(&mut self) {
         let next = self.now + self.cfg.audit_period;
         self.push(next, Happening::Audit);

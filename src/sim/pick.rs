@@ -209,6 +209,7 @@ impl Machine {
         let granted = self.tasks[task].cell.read(|k| k.slice);
         self.call_running(task, cpu);
         self.check_slice(task, granted);
+        self.check_preemptor(cpu);
         self.bound_started(task, cpu);
         self.cpus[cpu].curr = Curr::Task(task);
         self.stats.switches += 1;

@@ -253,6 +253,12 @@ pub const MUTANTS: &[Mutant] = &[
         replace: "",
     },
     Mutant {
+        name: "preemptor_blamed_again",
+        file: "life.h",
+        find: "\tc->preemptor = 0;\n",
+        replace: "\tif (runnable)\n\t\tc->preemptor = 0;\n",
+    },
+    Mutant {
         name: "fair_slices_without_weight",
         file: "policy/fair.h",
         find: "\tu64 request = slice * a->weight.weight / NICE_0_WEIGHT;\n",
