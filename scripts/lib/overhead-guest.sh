@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Runs in the guest, for scripts/overhead. usage: overhead-guest.sh ROUNDS OFF ON
 # Rows T1 to T3 under one scheduler without figures, one with them, and that one again with all of its figures read once
-# a second; the order changes from round to round. Prints "VARIANT ROW VALUE" lines.
+# a second, so that a frame falls into each second of T1 and T2; the order changes from round to round. Prints "VARIANT ROW VALUE" lines.
 set -euo pipefail
 rounds=$1 off=$2 on=$3
 SCX=/sys/kernel/sched_ext
@@ -28,11 +28,13 @@ json_field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p" | head -n 1; }
 
 rows() {
 	local took
-	echo "$1 T1 $(fulcrum-work pipe --seconds 0.5 --json | json_field us_per_round_trip)"
+	echo "$1 T1 $(fulcrum-work pipe --seconds 1 --json | json_field us_per_round_trip)"
 	echo "$1 T2 $(fulcrum-work pipe --pairs "$((2 * $(nproc)))" --seconds 1 --json | json_field us_per_round_trip)"
 	TIMEFORMAT=%R
-	took=$({ time hackbench -g 2 -l 50 >/dev/null; } 2>&1)
-	echo "$1 T3 $took"
+	for _ in 1 2; do
+		took=$({ time hackbench -g 2 -l 50 >/dev/null; } 2>&1)
+		echo "$1 T3 $took"
+	done
 }
 
 variant() {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFd;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
@@ -157,7 +158,7 @@ impl Streams {
         for line in client.connection.lines() {
             let answer = match Ask::parse(&line) {
                 Ok(ask) => self.answer(at, ask, source),
-                Err(error) => json!({"error": error}),
+                Err(error) => text(&json!({"error": error})),
             };
             let Some(client) = self.clients.get_mut(at) else {
                 return;
@@ -172,30 +173,31 @@ impl Streams {
         }
     }
 
-    fn answer(&mut self, at: usize, ask: Ask, source: &mut dyn Source) -> Value {
+    fn answer(&mut self, at: usize, ask: Ask, source: &mut dyn Source) -> String {
         match ask {
-            Ask::Figures(hz, sections) => self.subscribe(at, (hz, sections), source),
+            Ask::Figures(hz, sections) => text(&self.subscribe(at, (hz, sections), source)),
             Ask::Events => {
                 if let Some(client) = self.clients.get_mut(at) {
                     client.events = Some(source.reports().events.next());
                 }
-                json!({"subscribed": "events", "schema": SCHEMA})
+                text(&json!({"subscribed": "events", "schema": SCHEMA}))
             }
             Ask::Frame(sections) => {
                 let mut frame = Observer::default().frame(source, sections);
                 frame.health.clients = self.clients.len() as u32;
-                json!(frame)
+                text(&frame)
             }
             Ask::Explain(pid) => match explain::task(source, pid) {
-                Ok(explained) => json!(explained),
-                Err(error) => json!({"error": error}),
+                Ok(explained) => text(&explained),
+                Err(error) => text(&json!({"error": error})),
             },
             Ask::Recorder(cpu) => {
                 let mut recorded = source.recorded();
                 recorded.retain(|decided| cpu.is_none_or(|cpu| decided.cpu == cpu as usize));
                 recorded.sort_by_key(|decided| decided.time_ns);
                 let skip = recorded.len().saturating_sub(RECORDED);
-                json!({"recorded": explain::lines(recorded.get(skip..).unwrap_or_default())})
+                let lines = explain::lines(recorded.get(skip..).unwrap_or_default());
+                format!("{{\"recorded\":{}}}", text(&lines))
             }
         }
     }
@@ -274,6 +276,12 @@ impl Streams {
     }
 }
 
+/// As JSON: written straight from the fields, which takes a third of the time of
+/// making a [`Value`] of them first.
+fn text(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).unwrap_or_default()
+}
+
 impl Client {
     /// Send a frame, unless the one before is still on its way.
     fn frame(&mut self, line: &Line) {
@@ -310,7 +318,7 @@ const DROPPED: &str = "\"dropped_frames\":0";
 impl Line {
     fn of(frame: &Frame) -> Self {
         // Names can't contain these: JSON escapes their quotes.
-        let text = serde_json::to_string(frame).unwrap_or_default();
+        let text = text(frame);
         let (before, rest) = text.split_once(SEQ).unwrap_or((&text, ""));
         let (middle, after) = rest.rsplit_once(DROPPED).unwrap_or((rest, ""));
         Self {

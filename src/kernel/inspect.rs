@@ -299,7 +299,8 @@ impl Scheduler<'_> {
         let failed = |error: &dyn std::fmt::Display| format!("tasks can't be listed ({error})");
         let link = self.skel.progs.fulcrum_tasks.attach();
         let link = link.map_err(|error| failed(&error))?;
-        let mut bytes = Vec::new();
+        // Room for a small machine's tasks: an empty one makes the first read ask for 32 bytes.
+        let mut bytes = Vec::with_capacity(TASK_BYTES << 8);
         Iter::new(&link)
             .map_err(|error| failed(&error))?
             .read_to_end(&mut bytes)

@@ -270,6 +270,12 @@ fn groups(page: &mut Page, groups: &[Group]) {
             page.sample(name, &[("group", &group.path)], of(group));
         }
     }
+    // A limit of 0 would say that nothing may run: who has none has no sample.
+    page.family("group_max_ratio", "gauge", help("max_pct"));
+    for group in groups.iter().filter(|group| group.max_pct > 0.0) {
+        let max = group.max_pct / 100.0;
+        page.sample("group_max_ratio", &[("group", &group.path)], max);
+    }
 }
 
 fn health(page: &mut Page, health: &Health) {
@@ -371,5 +377,31 @@ mod tests {
         page.sample("x", &[("a", "q\"\\\n"), ("b", "")], 1.5);
         assert_eq!(page.text, "fulcrum_x{a=\"q\\\"\\\\\\n\",b=\"\"} 1.5\n");
         assert!(told(Format::Text).contains("group_weight{group=\"/user.slice\"} 300\n"));
+    }
+
+    #[test]
+    fn limits_are_told_of_those_who_have_one() {
+        let text = told(Format::OpenMetrics);
+        assert!(text.contains("# TYPE fulcrum_group_max_ratio gauge\n"));
+        let samples = text
+            .lines()
+            .filter(|line| line.starts_with("fulcrum_group_max_ratio{"));
+        let limited: Vec<_> = samples.collect();
+        let groups = sample::frames(1).remove(0).groups;
+        let [one] = groups
+            .iter()
+            .filter(|group| group.max_pct > 0.0)
+            .collect::<Vec<_>>()[..]
+        else {
+            panic!("one of the sample's cgroups has a limit");
+        };
+        assert_eq!(one.max_pct, 50.0);
+        assert_eq!(
+            limited,
+            [format!(
+                "fulcrum_group_max_ratio{{group=\"{}\"}} 0.5",
+                one.path
+            )]
+        );
     }
 }
