@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Runs in the guest, for scripts/overhead. usage: overhead-guest.sh ROUNDS OFF ON
 # Rows T1 to T3 under one scheduler without figures, one with them, and that one again with all of its figures read once
-# a second, so that a frame falls into each second of T1 and T2; the order changes from round to round. Prints "VARIANT ROW VALUE" lines.
+# a second, so that a frame falls into each second of T1 and T2; the order changes from round to round. Prints
+# "VARIANT ROW VALUE" lines.
 set -euo pipefail
 rounds=$1 off=$2 on=$3
 SCX=/sys/kernel/sched_ext
