@@ -136,7 +136,8 @@ static __always_inline void life_running(struct task_struct *p, struct task_ctx 
 	c->looked_twice = 0;
 	c->yielded = 0;
 	WRITE_HINT(c->curr_deadline, t->deadline);
-	c->curr_burst = t->burst_estimate;
+	WRITE_HINT(c->curr_burst, t->burst_estimate);
+	WRITE_HINT(c->curr_since, now >> 10);
 	slice_timer_begin(c, cpu, t);
 	WRITE_HINT(c->curr_pid, p->pid);
 }

@@ -117,7 +117,8 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 		best = head;
 		keep = false;
 	}
-	if (exchange(cpu, best, t))
+	/* Who yields may do so every few microseconds; other queues are looked into by the tick. */
+	if ((!c->yielded || c->look_elsewhere) && exchange(cpu, best, t))
 		return true;
 	if (keep && capacity_leaves(prev, t, cpu)) {
 		if (queued)
@@ -225,6 +226,8 @@ static __always_inline void pick_tick(struct task_struct *p, struct task_ctx *t)
 	task_charge(p, t);
 	cpu_state(cpu)->generation = knobs.generation;
 	cpu_state(cpu)->kicks_made = 0;
+	/* It runs longer than usual. */
+	WRITE_HINT(cpu_state(cpu)->curr_burst, NSEC_PER_MSEC);
 	if (!recheck_work(cpu))
 		queue_clock_advance(cpu, t->vruntime);
 	else if (READ_HINT(cpu_state(cpu)->thief_missed))

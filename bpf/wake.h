@@ -46,6 +46,13 @@
  */
 #define WAKE_KICKS 4
 
+/*
+ * Who usually runs no longer than that, and has not yet, is about to sleep: an
+ * interruption would cost two switches more and hurry the woken one by less.
+ * Many short tasks would else interrupt each other at each wakeup.
+ */
+#define WAKE_LETS_FINISH (100 * NSEC_PER_USEC)
+
 /* SCHED_IDLE never interrupts anybody, nor do tasks of a cgroup with cpu.idle. */
 static __always_inline bool is_background(struct task_ctx *t)
 {
@@ -59,13 +66,21 @@ static __always_inline bool is_owed(u64 v, u64 clock)
 	return !vtime_before(clock, v);
 }
 
+/* Is what runs on @c about to sleep, as far as is known when @t wakes? */
+static __always_inline bool wake_lets_finish(struct cpu_state *c, struct task_ctx *t)
+{
+	return READ_HINT(c->curr_burst) < WAKE_LETS_FINISH &&
+	       (s32)((u32)(t->waiting_since >> 10) - READ_HINT(c->curr_since)) <
+		       (s32)(WAKE_LETS_FINISH >> 10);
+}
+
 /* Would @t, waking on @cpu, interrupt what runs there? */
 static __always_inline bool wake_preempts(struct task_ctx *t, s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u64 clock, v;
 
-	if (!READ_HINT(c->curr_pid) || is_background(t))
+	if (!READ_HINT(c->curr_pid) || is_background(t) || wake_lets_finish(c, t))
 		return false;
 	clock = queue_clock(cpu);
 	v = task_wake_vruntime(t, cpu, clock);
@@ -180,6 +195,8 @@ static __always_inline void wake_enqueue(struct task_struct *p, struct task_ctx 
 	}
 	urgent = c->curr_pid && !is_background(t) && cpu_usable(p, cpu) &&
 		 task_preempts(t->vruntime, t->deadline, queue_clock(cpu), c->curr_deadline);
+	if (urgent && !by_own_task && wake_lets_finish(c, t))
+		urgent = false;
 	if (urgent && kf_in_task() && !by_own_task && waker->kicks_made++ >= WAKE_KICKS)
 		urgent = false;
 	if (urgent && !c->next_taken) {
