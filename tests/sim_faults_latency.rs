@@ -93,6 +93,26 @@ fn fault_c59_wakeups_do_not_storm() {
     );
 }
 
+/// Many tasks that run briefly and sleep don't interrupt each other.
+#[test]
+fn fault_c59_short_tasks_let_each_other_finish() {
+    let groups = vec![repeat(
+        "nap",
+        32,
+        vec![Step::Run(40 * US), Step::Sleep(200 * US)],
+    )];
+    let machine = setup("2", 1.0, groups).run();
+    let kicks: u64 = (0..2)
+        .map(|cpu| machine.cpu_state(cpu).stats.preempt_kicks)
+        .sum();
+    let wakeups = machine.stats.wakeups;
+    println!("{kicks} interruptions for {wakeups} wakeups");
+    assert!(
+        wakeups > 10_000 && kicks * 20 < wakeups,
+        "{kicks} {wakeups}"
+    );
+}
+
 /// Kernel threads come next, but a flood of them is charged like anybody.
 #[test]
 fn fault_c60_c61_a_flood_of_kernel_threads_leaves_room() {

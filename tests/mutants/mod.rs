@@ -135,7 +135,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_exchange_at_slice_end",
         file: "pick.h",
-        find: "\tif (exchange(cpu, best, t))\n",
+        find: "\tif ((!c->yielded || c->look_elsewhere) && exchange(cpu, best, t))\n",
         replace: "\tif (false)\n",
     },
     Mutant {
