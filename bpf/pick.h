@@ -118,7 +118,7 @@ static __always_inline bool pick_among(s32 cpu, struct task_struct *prev, struct
 		keep = false;
 	}
 	/* Who yields may do so every few microseconds; other queues are looked into by the tick. */
-	if ((!c->yielded || c->look_elsewhere) && exchange(cpu, best, t))
+	if ((!c->yielded || c->look_elsewhere) && exchange(cpu, best, queued ? NULL : t))
 		return true;
 	if (keep && capacity_leaves(prev, t, cpu)) {
 		if (queued)

@@ -16,6 +16,7 @@
 #define FULCRUM_STEAL_H
 
 #include "domain.h"
+#include "seat.h"
 #include "task.h"
 
 #define EXCHANGE_FAR_EVERY	8	/* every so many slices, look beyond the domain */
@@ -141,47 +142,62 @@ static __always_inline bool exchange_possible(s32 cpu)
 }
 
 /*
- * What @partner's head would be due at here. Clocks that are far apart say
- * nothing about who is owed more: there, the longer queue comes first.
+ * @lone ran on @cpu and nobody waits there, so it had all that it can use. If the
+ * clock here has still fallen behind that of @partner, where somebody waits, @lone
+ * weighs more than it can use, and would be owed more and more. What it is owed beyond
+ * the drift is forgiven: as an idle CPU's clock does, the one here joins the other, and
+ * @lone goes along. Else the clocks would end up so far apart that they say nothing, and
+ * @lone would make room by turns for who waits there, which it can't make up for.
+ * Returns by how much.
  */
-static __always_inline s64 exchange_carry(s32 partner, s32 cpu)
-{
-	u64 from = queue_clock(partner), to = queue_clock(cpu);
-	s64 carry = vtime_carry(from, to);
-
-	if (vtime_strangers(from, to) &&
-	    kf_nr_queued(cpu_queue(partner)) > kf_nr_queued(cpu_queue(cpu)))
-		carry -= VTIME_DRIFT;
-	return carry;
-}
-
-/*
- * The clock of @cpu, which took a task from @partner although nobody waits here,
- * joins that one's if it is of another domain and far ahead, as an idle CPU's
- * would, and @prev, which ran here, goes along. What moves between clocks far apart
- * has its lag translated in full, so who took turns there would never be seen to
- * wait more than others.
- */
-static __always_inline void exchange_joins(s32 cpu, s32 partner, struct task_ctx *prev)
+static __always_inline u64 exchange_catches_up(s32 cpu, s32 partner, struct task_ctx *lone)
 {
 	u64 from = queue_clock(cpu), to = queue_clock(partner);
 
-	if (cpu_topology(partner)->domain == cpu_topology(cpu)->domain ||
-	    !vtime_strangers(from, to) || vtime_before(to, from) ||
-	    kf_nr_queued(cpu_queue(cpu)) > 0)
-		return;
-	prev->vruntime += to - from;
-	prev->deadline += to - from;
+	if (!vtime_strangers(from, to))
+		to -= VTIME_DRIFT;
+	if (!vtime_before(from, to))
+		return 0;
+	lone->vruntime += to - from;
+	lone->deadline += to - from;
 	queue_clock_advance(cpu, to);
+	return to - from;
+}
+
+/* What there is to do on @cpu: the weight of @lone, the only task there, or of all. */
+static __always_inline u64 exchange_load(s32 cpu, struct task_ctx *lone)
+{
+	return lone ? lone->weight.weight : READ_HINT(balance_cpu(cpu)->load);
 }
 
 /*
- * Takes the head of another queue if it is due before @deadline here, where @prev
- * has just run (NULL: it sleeps). A queue whose bit has outlived its tasks costs a
- * second look, not the turn: else two CPUs in step could meet an empty queue every
- * time.
+ * Does the head of @partner's queue, due at @theirs there, come before what is due
+ * at @deadline here? Clocks that are far apart say nothing about who is owed more:
+ * there, who has less to do takes.
  */
-static __always_inline bool exchange(s32 cpu, u64 deadline, struct task_ctx *prev)
+static __always_inline bool exchange_is_due(s32 cpu, s32 partner, u64 theirs, u64 deadline,
+					    struct task_ctx *lone)
+{
+	u64 from = queue_clock(partner), to = queue_clock(cpu);
+
+	theirs += vtime_carry(from, to);
+	if (vtime_strangers(from, to)) {
+		if (exchange_load(partner, NULL) <= exchange_load(cpu, lone))
+			return false;
+		if (lone)
+			return true;
+		theirs -= VTIME_DRIFT;
+	}
+	return !vtime_before(deadline, theirs);
+}
+
+/*
+ * Takes the head of another queue if it is due before @deadline here. @lone has just
+ * run and could go on, and nobody waits here; NULL: somebody does. A queue whose bit
+ * has outlived its tasks costs a second look, not the turn: else two CPUs in step
+ * could meet an empty queue every time.
+ */
+static __always_inline bool exchange(s32 cpu, u64 deadline, struct task_ctx *lone)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	s32 partner;
@@ -197,12 +213,12 @@ static __always_inline bool exchange(s32 cpu, u64 deadline, struct task_ctx *pre
 		c->exchange_bit = cpu_topology(partner)->bit;
 		if (!kf_head_vtime(cpu_queue(partner), &theirs))
 			continue;
-		theirs += exchange_carry(partner, cpu);
-		if (vtime_before(deadline, theirs) || !steal_from(cpu, partner))
+		if (lone)
+			deadline += exchange_catches_up(cpu, partner, lone);
+		if (!exchange_is_due(cpu, partner, theirs, deadline, lone) ||
+		    !steal_from(cpu, partner))
 			return false;
 		stat_inc(exchanges);
-		if (prev)
-			exchange_joins(cpu, partner, prev);
 		return true;
 	}
 	return false;

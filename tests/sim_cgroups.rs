@@ -44,6 +44,28 @@ fn two_cgroups_share_by_weight() {
     }
 }
 
+/// One task in a cgroup that weighs ten times as much as the cgroup of all others.
+#[test]
+fn who_cannot_use_its_part_has_a_cpu() {
+    for (cpus, parent, others) in [("2", "", 3), ("2", "t/", 3), ("4", "", 7), ("8", "t/", 9)] {
+        let mut file = pair(1000, 100);
+        file.topology = Some(cpus.to_string());
+        for cgroup in &mut file.cgroups {
+            cgroup.path.insert_str(0, parent);
+        }
+        for group in &mut file.groups {
+            group.cgroup = group.cgroup.as_ref().map(|path| format!("{parent}{path}"));
+        }
+        file.groups[1].count = others;
+        for seed in 1..=5 {
+            file.seed = Some(seed);
+            let error = apart(&file);
+            println!("1 of 1000 beside {others} of 100 on {cpus} CPUs: off by {error:.4} CPUs");
+            assert!(error < 0.01, "{cpus}, {others}: {error}");
+        }
+    }
+}
+
 #[test]
 fn trees_changes_and_moves_follow_the_ideal() {
     let error = apart(&cgroup_tree("1"));

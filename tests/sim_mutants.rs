@@ -70,6 +70,7 @@ killed! {
     waiting_not_counted_in_cgroups
     clock_not_carried
     busy_clocks_never_join
+    far_clocks_take_from_anybody
     reused_slot_stays_idle
     clock_stands_still
     clock_moved_by_exits_is_owed

@@ -15,11 +15,12 @@
 //! no earlier than V - C, C = lag + drift by its own weight. So while i waits,
 //! j uses no more than (D + C) * weight(j), and what it goes beyond when it is
 //! not stopped at once: a request and a tick. The bound is the sum over all j
-//! that ran here meanwhile. Very light tasks are rescued before: once they have
-//! waited 3 s, one of them a second runs out of turn. What other classes use
-//! is not the scheduler's doing, so only the CPU time of our class counts.
+//! that ran here meanwhile. Where a weight has changed meanwhile, the worst counts.
+//! Very light tasks are rescued before: once they have waited 3 s, one of them a
+//! second runs out of turn. What other classes use is not the scheduler's doing, so
+//! only the CPU time of our class counts.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::config::TICK;
 use super::dsq::TaskId;
@@ -46,17 +47,18 @@ const RESCUE_EVERY: f64 = 1000.0 * MS;
 /// How many starts a CPU remembers.
 const REMEMBERED: usize = 100_000;
 
-/// What a CPU gave to whom.
+/// What a CPU gave to whom: when, and that one's weight then.
 #[derive(Default)]
-pub struct Starts(VecDeque<(u64, TaskId)>);
+pub struct Starts(VecDeque<(u64, TaskId, f64)>);
 
-/// Since when a task is in the queue of a CPU: the time, and what the CPU's
-/// tasks had used until then.
+/// Since when a task is in the queue of a CPU: the time, what the CPU's tasks had
+/// used until then, and its weight.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
     cpu: usize,
     at: u64,
     busy: u64,
+    weight: f64,
 }
 
 impl Machine {
@@ -75,6 +77,12 @@ impl Machine {
     /// ns
     fn longest_request(&self) -> f64 {
         REQUEST.max(2.0 * self.knobs().slice_ns as f64)
+    }
+
+    /// None: the scheduler knows nothing of `task`.
+    fn weight_now(&self, task: TaskId) -> Option<f64> {
+        let view = self.view(task);
+        (view.known != 0).then(|| (1u64 << 32) as f64 / view.inv.max(1) as f64)
     }
 
     /// CPU time that tasks of our class have had of `cpu`.
@@ -96,6 +104,7 @@ impl Machine {
             cpu,
             at: self.now,
             busy: self.busy_until_now(cpu),
+            weight: self.weight_now(task).unwrap_or(f64::INFINITY),
         });
         let t = &self.tasks[task];
         let wakes = t.woken && t.waits_since == self.now;
@@ -112,11 +121,12 @@ impl Machine {
         let t = &mut self.tasks[task];
         t.queued_since = None;
         t.ran_at_start = t.ran;
+        let weight = self.weight_now(task).unwrap_or(0.0);
         let starts = &mut self.cpus[cpu].starts.0;
         if starts.len() >= REMEMBERED {
             starts.pop_front();
         }
-        starts.push_back((self.now, task));
+        starts.push_back((self.now, task, weight));
     }
 
     /// What a task is owed is bounded anew when it wakes or starts, what it owes
@@ -178,19 +188,18 @@ impl Machine {
         if starts.len() >= REMEMBERED && starts.front().is_some_and(|first| first.0 > queued.at) {
             return None;
         }
-        let weight = |task: TaskId| match self.view(task) {
-            view if view.known == 0 => None,
-            view => Some((1u64 << 32) as f64 / view.inv.max(1) as f64),
-        };
-        let mine = weight(task)?;
+        let mine = self.weight_now(task)?.min(queued.weight);
         let request = self.longest_request();
         let deadline = DRIFT + (SANE + request) * 1024.0 / mine;
-        let mut others: HashSet<TaskId> = HashSet::new();
+        let mut others: BTreeMap<TaskId, f64> = BTreeMap::new();
         // The one that ran when it came, and all that started since.
         let since = starts.partition_point(|start| start.0 < queued.at);
-        let mut fair = 0.0;
-        for &(_, other) in starts.range(since.saturating_sub(1)..) {
-            if other == task || !others.insert(other) {
+        for &(_, other, then) in starts.range(since.saturating_sub(1)..) {
+            if other == task {
+                continue;
+            }
+            if let Some(heaviest) = others.get_mut(&other) {
+                *heaviest = heaviest.max(then);
                 continue;
             }
             let t = &self.tasks[other];
@@ -200,7 +209,10 @@ impl Machine {
             if pinned || t.stuck() {
                 return None;
             }
-            let theirs = weight(other)?;
+            others.insert(other, self.weight_now(other)?.max(then));
+        }
+        let mut fair = 0.0;
+        for &theirs in others.values() {
             let ahead = SANE * 1024.0 / theirs + DRIFT;
             fair += (deadline + ahead) * theirs / 1024.0 + request + TICK as f64 + LONE;
         }

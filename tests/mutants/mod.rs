@@ -135,7 +135,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_exchange_at_slice_end",
         file: "pick.h",
-        find: "\tif ((!c->yielded || c->look_elsewhere) && exchange(cpu, best, t))\n",
+        find: "\tif ((!c->yielded || c->look_elsewhere) && exchange(cpu, best, queued ? NULL : t))\n",
         replace: "\tif (false)\n",
     },
     Mutant {
@@ -219,8 +219,14 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "busy_clocks_never_join",
         file: "steal.h",
-        find: "\t\tif (prev)\n\t\t\texchange_joins(",
-        replace: "\t\tif (false)\n\t\t\texchange_joins(",
+        find: "\t\t\tdeadline += exchange_catches_up(cpu, partner, lone);\n",
+        replace: "\t\t\t;\n",
+    },
+    Mutant {
+        name: "far_clocks_take_from_anybody",
+        file: "steal.h",
+        find: "\t\tif (exchange_load(partner, NULL) <= exchange_load(cpu, lone))\n",
+        replace: "\t\tif (false)\n",
     },
     Mutant {
         name: "reused_slot_stays_idle",

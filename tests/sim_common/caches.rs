@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One hog more than CPUs, over two caches whose clocks other work drove apart.
+//! Clocks that other work drove apart: one hog more than CPUs over two caches, a task
+//! that weighs more than it can use, a crowd that may not leave its CPU.
 #![allow(dead_code)]
 
 use scx_fulcrum::sim::variants::Variant;
@@ -66,4 +67,36 @@ pub fn two_caches(variant: Variant) -> (Result<(), String>, Variant) {
         })
     });
     (judged, variant)
+}
+
+/// A hog that weighs far more than three others, on two CPUs.
+pub fn heavy() -> File {
+    let hog = |nice| group("hog", 1, nice, Does::Hog {});
+    file("2", 4.0, vec![hog(-20), hog(0), hog(0), hog(0)])
+}
+
+/// It has one of them. Was .07 off, at worst.
+pub fn heavy_has_a_cpu(variant: Variant) -> (Result<(), String>, Variant) {
+    judge(&heavy(), variant, |machine| {
+        let lacks = 1.0 - ran(machine)[0] / machine.now as f64;
+        verdict(lacks < 0.01, || format!("it lacks {lacks:.4} CPUs"))
+    })
+}
+
+/// Six hogs that may run on one of four CPUs only, and four that may run on all.
+pub fn pinned_crowd() -> File {
+    let mut groups = vec![group("crowd", 6, 0, Does::Hog {})];
+    groups[0].cpus = Some("0".to_string());
+    groups.push(group("free", 4, 0, Does::Hog {}));
+    file("4", 4.0, groups)
+}
+
+/// The crowd has that CPU, as the others have more elsewhere. Was .60 to .66.
+pub fn crowd_keeps_its_cpu(variant: Variant) -> (Result<(), String>, Variant) {
+    judge(&pinned_crowd(), variant, |machine| {
+        let crowd = ran(machine)[0] / machine.now as f64;
+        verdict((crowd - 1.0).abs() < 0.02, || {
+            format!("the crowd has {crowd:.4} CPUs")
+        })
+    })
 }

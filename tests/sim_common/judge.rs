@@ -31,6 +31,11 @@ pub const JUDGES: &[Judge] = &[
         "one hog more than CPUs, over two caches",
         caches::two_caches,
     ),
+    (
+        "who weighs more than it can use has a CPU",
+        caches::heavy_has_a_cpu,
+    ),
+    ("a pinned crowd keeps its CPU", caches::crowd_keeps_its_cpu),
     ("nobody is left behind a real-time task", left_behind),
     ("nobody waits for ever", starvation),
     ("cgroups share by their weights", cgroups),
