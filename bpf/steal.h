@@ -164,10 +164,18 @@ static __always_inline u64 exchange_catches_up(s32 cpu, s32 partner, struct task
 	return to - from;
 }
 
-/* What there is to do on @cpu: the weight of @lone, the only task there, or of all. */
+/*
+ * What there is to do on @cpu: the weight of @lone, the only task there, or of all, by
+ * the harmonic mean of those that ran (balance.h), for @cpu's own number of lone tasks
+ * counts one as a CPU.
+ */
 static __always_inline u64 exchange_load(s32 cpu, struct task_ctx *lone)
 {
-	return lone ? lone->weight.weight : READ_HINT(balance_cpu(cpu)->load);
+	u64 inv = READ_HINT(balance_cpu(cpu)->inv);
+
+	if (lone)
+		return lone->weight.weight;
+	return inv ? ((kf_nr_queued(cpu_queue(cpu)) + 1ULL) << 32) / inv : 0;
 }
 
 /*
