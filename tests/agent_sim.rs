@@ -113,30 +113,37 @@ fn a_balanced_machine_never_wakes_the_agent() {
 }
 
 /// A crowd leaves clocks of different caches apart. Once they have come near
-/// enough to be compared, which takes up to 40 s, tasks follow the clock that is
-/// behind, and a few more hints spread them again. After that there are none.
+/// enough to be compared, which may take minutes, tasks follow the clock that is
+/// behind, and a few more hints spread them again: once, in all.
 #[test]
 fn once_a_crowd_has_spread_the_agent_sleeps() {
-    let mut late = 0;
+    const SECONDS: u64 = 150;
+    let mut most = 0;
     for (shape, count) in [("1x2x2x1", 20), ("1x2x2x1", 24), ("2x2x2x1", 48)] {
         for seed in 0..10 {
             let mut machine = crowd(shape, count, seed, true);
             machine.run_until(LIFTED + 3000 * MS);
             let spread = machine.agent_figures();
-            machine.run_until(LIFTED + 40_000 * MS);
-            let settled = machine.agent_figures();
-            machine.run_until(LIFTED + 60_000 * MS);
-            let after = machine.agent_figures();
+            let (mut hints, mut busy) = (spread.hints, Vec::new());
+            for second in 4..=SECONDS {
+                machine.run_until(LIFTED + second * 1000 * MS);
+                if machine.agent_figures().hints > hints {
+                    busy.push(second);
+                }
+                hints = machine.agent_figures().hints;
+            }
+            let case = format!("{shape}, {count}, seed {seed}: {busy:?}");
             assert_eq!(machine.failure, None);
-            assert_eq!(after.hints, settled.hints, "{shape}, {count}, seed {seed}");
-            // Two calls show the BPF program that it lives.
-            let calls = after.rounds - settled.rounds;
-            assert!(calls <= 2, "{shape}, {count}, seed {seed}: {calls}");
-            late = late.max(settled.hints - spread.hints);
+            let bursts = busy.chunk_by(|a, b| a + 1 == *b);
+            assert!(bursts.count() <= 1 && busy.len() <= 2, "{case}");
+            // Besides, a call every 10 s shows the BPF program that it lives.
+            let rounds = machine.agent_figures().rounds - spread.rounds;
+            assert!(rounds <= SECONDS / 10 + 8, "{case}, {rounds} rounds");
+            most = most.max(hints - spread.hints);
         }
     }
-    println!("{late} late hints at most");
-    assert!(late <= 24, "{late}");
+    println!("{most} late hints at most");
+    assert!(most <= 12, "{most}");
 }
 
 /// The error of a command that is too old.

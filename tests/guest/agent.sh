@@ -102,7 +102,7 @@ woken_in() {
 }
 
 # A crowd that could use the first cache only may go anywhere: it spreads, by hints or without; then nobody is woken.
-# The two caches' clocks may be apart by more than is compared, for up to 40 s; when they meet, a few more hints follow (agent_sim).
+# The two caches' clocks may be apart by more than is compared; when they meet, a few more hints follow, once (agent_sim).
 spreads() {
 	local i pids=() first window
 	first=$(cat /sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list 2>/dev/null || echo 0)
