@@ -115,6 +115,7 @@ pub fn check(view: &SystemView, features: &Result<Features, String>) -> Report {
         instance(view),
         other_scheduler(view),
         isolated_cpus(view),
+        nohz_full_cpus(view),
         cpu_count(view),
     ];
     Report { findings }
@@ -295,6 +296,20 @@ fn isolated_cpus(view: &SystemView) -> Finding {
     }
 }
 
+/// With finite slices, as ours are, sched_ext keeps the tick going; only endless
+/// ones would let the kernel stop it.
+fn nohz_full_cpus(view: &SystemView) -> Finding {
+    const TOPIC: &str = "CPUs without tick";
+    match view.nohz_full_cpus().as_str() {
+        "" => Finding::ok(TOPIC, "none"),
+        cpus => Finding::warn(
+            TOPIC,
+            format!("CPUs {cpus} are nohz_full, but tick while they run a task of scx_fulcrum's"),
+            "run what the tick must not disturb there as SCHED_FIFO, or start with --partial",
+        ),
+    }
+}
+
 fn cpu_count(view: &SystemView) -> Finding {
     const TOPIC: &str = "CPUs";
     let possible = view
@@ -461,6 +476,23 @@ mod tests {
         let finding = warnings.next().expect("a warning");
         assert!(finding.detail.contains("scx_bpf_kick_cpu scx_bpf_dsq_peek"));
         assert!(warnings.next().is_none());
+    }
+
+    #[test]
+    fn cpus_without_tick_are_warned_of() {
+        for (list, warned) in [("", false), ("(null)\n", false), ("2-3\n", true)] {
+            let tree = good().file("sys/devices/system/cpu/nohz_full", list);
+            let report = report(&tree);
+            assert!(report.failure().is_none());
+            let warnings = report.findings.iter();
+            let warnings: Vec<_> = warnings.filter(|f| f.verdict == Verdict::Warn).collect();
+            assert_eq!(warnings.len(), usize::from(warned), "{list:?}");
+            assert!(
+                warnings
+                    .iter()
+                    .all(|f| f.line().contains("CPUs 2-3 are nohz_full"))
+            );
+        }
     }
 
     #[test]

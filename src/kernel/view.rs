@@ -154,6 +154,15 @@ impl SystemView {
         self.read("/sys/devices/system/cpu/isolated")
             .unwrap_or_default()
     }
+
+    /// CPUs booted with `nohz_full=`, as the kernel's list; empty if there are none.
+    pub fn nohz_full_cpus(&self) -> String {
+        let list = self.read("/sys/devices/system/cpu/nohz_full");
+        // Without such CPUs some kernels write "(null)".
+        list.ok()
+            .filter(|list| super::cpulist::parse(list, usize::MAX).is_some())
+            .unwrap_or_default()
+    }
 }
 
 /// A file's text without white space and NUL at its end.

@@ -21,6 +21,8 @@ set -euo pipefail
 . "$GUEST/faults.sh"
 # shellcheck source=tests/guest/unit.sh
 . "$GUEST/unit.sh"
+# shellcheck source=tests/guest/hybrid.sh
+. "$GUEST/hybrid.sh"
 CPUS=$(nproc)
 
 guarded() { timeout --kill-after=10 "$GUARD" "$@"; }
@@ -228,6 +230,10 @@ main() {
 	step lifecycle lifecycle
 	step detach detach
 	step kernel-log log_clean
+	if [[ $1 == kernel || $1 == cycles ]]; then
+		step fast-and-slow-cpus fast_and_slow
+		step kernel-log-after log_clean
+	fi
 	if [[ $1 == cycles ]]; then
 		step attach-detach cycles 50
 		step kernel-log-after-cycles log_clean
