@@ -305,7 +305,7 @@ fn nohz_full_cpus(view: &SystemView) -> Finding {
         cpus => Finding::warn(
             TOPIC,
             format!("CPUs {cpus} are nohz_full, but tick while they run a task of scx_fulcrum's"),
-            "run what the tick must not disturb there as SCHED_FIFO, or start with --partial",
+            "to let the kernel stop it for ordinary tasks, start with --partial",
         ),
     }
 }
