@@ -102,12 +102,10 @@ struct cpu_state {
 	u32 curr_burst;		/* what the running task usually runs at a time, ns */
 	u32 left_behind;	/* a higher class came while our task could go on */
 	u64 queue_turn;		/* when the queue last came to hold a task, or gave one; ns */
-
 	u32 curr_since;		/* when the running task started, unit: 1,024 ns */
 
 	/* the owner's */
 	u32 requeues;		/* the kernel queues tasks anew at our request, within the call */
-
 	u32 preemptor;		/* the task that last interrupted one here */
 	u16 next_taken;		/* a task already waits on the local queue */
 	u16 yielded;		/* the running task gave up the CPU */

@@ -4,9 +4,9 @@
  *
  * In this order: the waker's CPU if the waker is about to sleep (it says so,
  * and is known to run too briefly for a wakeup elsewhere to be faster); an
- * idle CPU near the last one (a fast one first: capacity.h); with no idle CPU, the waker's if it says that it
- * will sleep; a CPU whose running task is due later; else the queue of the last
- * CPU. In the first and third case only if nobody waits there, if the queue
+ * idle CPU near the last one (a fast one first: capacity.h); with no idle CPU,
+ * the waker's if it says that it will sleep; a CPU whose running task is due
+ * later, unless that is about to sleep; else the queue of the last CPU. In the first and third case only if nobody waits there, if the queue
  * has had its turn lately (PULL_BATCH), or if the task is owed CPU time.
  *
  * Invariant (no thrashing): a wakeup done by the task that runs on that same

@@ -63,6 +63,19 @@ fn fault_c58_wakeups_do_not_wait_for_the_tick() {
     }
 }
 
+/// At most one wakeup in twenty interrupts, of many.
+fn interrupt_rarely(machine: &Machine, cpus: usize) {
+    let kicks: u64 = (0..cpus)
+        .map(|cpu| machine.cpu_state(cpu).stats.preempt_kicks)
+        .sum();
+    let wakeups = machine.stats.wakeups;
+    println!("{kicks} interruptions for {wakeups} wakeups");
+    assert!(
+        wakeups > 10_000 && kicks * 20 < wakeups,
+        "{kicks} {wakeups}"
+    );
+}
+
 /// Tasks that wake each other all the time interrupt rarely.
 #[test]
 fn fault_c59_wakeups_do_not_storm() {
@@ -82,15 +95,7 @@ fn fault_c59_wakeups_do_not_storm() {
     let mut setup = setup("4", 1.0, groups);
     setup.workload.channels = vec![16; 16];
     let machine = setup.run();
-    let kicks: u64 = (0..4)
-        .map(|cpu| machine.cpu_state(cpu).stats.preempt_kicks)
-        .sum();
-    let wakeups = machine.stats.wakeups;
-    println!("{kicks} interruptions for {wakeups} wakeups");
-    assert!(
-        wakeups > 10_000 && kicks * 20 < wakeups,
-        "{kicks} {wakeups}"
-    );
+    interrupt_rarely(&machine, 4);
 }
 
 /// Many tasks that run briefly and sleep don't interrupt each other.
@@ -102,15 +107,7 @@ fn fault_c59_short_tasks_let_each_other_finish() {
         vec![Step::Run(40 * US), Step::Sleep(200 * US)],
     )];
     let machine = setup("2", 1.0, groups).run();
-    let kicks: u64 = (0..2)
-        .map(|cpu| machine.cpu_state(cpu).stats.preempt_kicks)
-        .sum();
-    let wakeups = machine.stats.wakeups;
-    println!("{kicks} interruptions for {wakeups} wakeups");
-    assert!(
-        wakeups > 10_000 && kicks * 20 < wakeups,
-        "{kicks} {wakeups}"
-    );
+    interrupt_rarely(&machine, 2);
 }
 
 /// Kernel threads come next, but a flood of them is charged like anybody.
